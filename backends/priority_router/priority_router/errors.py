@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can go wrong, and how a request can end.
+
+The tree::
+
+    PriorityRouterError
+    ├── PolicyError              policy.toml: file, key, what is wrong, what to write instead
+    ├── SetupError               this server cannot run the router: what was found, what to do
+    └── RequestError             one request ends without an answer; carries its Outcome and Triton code
+        ├── InvalidRequest       INVALID_ARG   the caller's own mistake
+        ├── QueueFull            UNAVAILABLE   the class has as many waiting as it may
+        ├── QueueTimeout         UNAVAILABLE   waited longer than its queue timeout
+        ├── Cancelled            CANCELLED     the caller went away
+        ├── Unavailable          UNAVAILABLE   draining, executor missing, executor not answering
+        └── ExecutorFailed       as reported   the executor answered with an error
+
+This module imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+
+class Outcome(enum.Enum):
+    """How a request ended: a closed set, and the ``outcome`` label of ``priority_router_requests_total``."""
+
+    SUCCESS = "success"
+    QUEUE_FULL = "queue_full"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    INVALID = "invalid"
+    UNAVAILABLE = "unavailable"
+    EXECUTOR_ERROR = "executor_error"
+
+
+class PriorityRouterError(Exception):
+    """Base of every error this product raises."""
+
+
+class PolicyError(PriorityRouterError):
+    """``policy.toml`` cannot be used; the text names file, key, fault and remedy."""
+
+
+class SetupError(PriorityRouterError):
+    """This server or machine cannot run what was asked; the text says what was found and what to do."""
+
+
+class RequestError(PriorityRouterError):
+    """A request ended without an answer.
+
+    Attributes:
+        outcome: the metric label.
+        code: name of the Triton error code the caller receives (``UNAVAILABLE``, ``INVALID_ARG``, ...).
+    """
+
+    outcome: ClassVar[Outcome]
+    code: str
+
+
+class InvalidRequest(RequestError):
+    """The request itself is wrong."""
+
+    outcome = Outcome.INVALID
+    code = "INVALID_ARG"
+
+
+class QueueFull(RequestError):
+    """As many requests of the class wait as its ``max_queue_size`` allows."""
+
+    outcome = Outcome.QUEUE_FULL
+    code = "UNAVAILABLE"
+
+
+class QueueTimeout(RequestError):
+    """The request waited in the router longer than its queue timeout."""
+
+    outcome = Outcome.TIMEOUT
+    code = "UNAVAILABLE"
+
+
+class Cancelled(RequestError):
+    """The caller cancelled before the request was sent to the executor."""
+
+    outcome = Outcome.CANCELLED
+    code = "CANCELLED"
+
+
+class Unavailable(RequestError):
+    """The router or its executor cannot serve now; a later try may succeed."""
+
+    outcome = Outcome.UNAVAILABLE
+    code = "UNAVAILABLE"
+
+
+class ExecutorFailed(RequestError):
+    """The executor answered with an error, passed on with its text and, where Triton tells it, its code."""
+
+    outcome = Outcome.EXECUTOR_ERROR
+
+    def __init__(self, message: str, code: str = "INTERNAL") -> None:
+        super().__init__(message)
+        self.code = code
