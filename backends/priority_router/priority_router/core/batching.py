@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs together (rules 1 and 7).
+
+Law: looks at who waits and at learned times, proposes one dispatch, changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from priority_router.core.lanes import Entry, Lane, Lanes
+from priority_router.core.service_times import ServiceTimes
+from priority_router.core.values import SchedulingPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A proposed dispatch: its head, and the rows taken of each request in batch order (the head's first)."""
+
+    head: Entry
+    picks: list[tuple[Entry, int]]
+    rows: int
+
+
+def propose(lanes: Lanes, times: ServiceTimes, policy: SchedulingPolicy) -> Batch | None:
+    """The dispatch that should go next; None when nothing waits.
+
+    Its head is the oldest request of the most urgent level. Others of its signature join in the same order while they
+    fit whole; at each level the first that does not fit ends the joining, so that none is passed for its size.
+    """
+    head = lanes.head()
+    if head is None:
+        return None
+    limit = max(policy.max_batch_size, 1)
+    signature = head.request.signature
+    level = head.traffic_class.level
+    target = limit
+    if level != lanes.most_urgent_level:
+        target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
+
+    oversized = head.request.rows > limit
+    rows = min(head.unsent, target if oversized else limit)
+    picks = [(head, rows)]
+    if policy.max_batch_size == 0 or rows < head.unsent:
+        return Batch(head, picks, rows)
+
+    for lane in lanes.from_level(level):
+        room = limit
+        if lane.level != level:
+            room = times.fill_limit(signature, rows, policy.max_fill_slowdown)
+        rows = _join(lane, head, picks, rows, room, target)
+    return Batch(head, picks, rows)
+
+
+def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
+    """Append joining requests of this lane to ``picks`` while fewer than ``target`` rows; returns the rows then."""
+    if rows < min(room, target):
+        for entry in lane.of_signature(head.request.signature):
+            if entry is head:
+                continue
+            if rows >= target or rows + entry.unsent > room:
+                break
+            picks.append((entry, entry.unsent))
+            rows += entry.unsent
+    return rows
+
+
+def _available(lanes: Lanes, head: Entry, limit: int) -> int:
+    """Rows that could join the head, itself included, counted up to ``limit``."""
+    rows = 0
+    for lane in lanes.from_level(head.traffic_class.level):
+        for entry in lane.of_signature(head.request.signature):
+            rows += entry.unsent
+            if rows >= limit:
+                return limit
+    return rows

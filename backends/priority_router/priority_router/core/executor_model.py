@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is believed to run now, and when to send ahead (rules 3 to 6 and 9).
+
+Law: a model of the executor, corrected by completions: I running slots and the dispatches sent ahead, in the order in
+which Triton will start them. Knows dispatches and times, not the requests that wait.
+"""
+
+from __future__ import annotations
+
+from priority_router.core.lead import Lead
+from priority_router.core.service_times import ServiceTimes
+from priority_router.core.values import Dispatch, SchedulingPolicy
+
+SHARED_IN_FLIGHT = 4
+"""Dispatches per instance that may be in flight when others share the executor (rule 9)."""
+
+
+class Flight:
+    """One dispatch between Send and answer.
+
+    Attributes:
+        sent: time of the decision, ns.
+        called: start of the executor call, ns; equals ``sent`` until it is reported.
+        started: time from which it is believed to run, ns; None while it waits inside Triton.
+        freed: time at which the slot it took became free, ns, when it was sent ahead; None otherwise.
+        telling: its duration is its own, so a sample can be learned from it.
+        passed: a more urgent dispatch was sent past it (rule 5).
+    """
+
+    __slots__ = ("called", "dispatch", "estimate", "freed", "passed", "sent", "started", "telling")
+
+    def __init__(self, dispatch: Dispatch, sent: int, estimate: int | None) -> None:
+        self.dispatch = dispatch
+        self.sent = sent
+        self.called = sent
+        self.estimate = estimate
+        self.started: int | None = None
+        self.freed: int | None = None
+        self.telling = True
+        self.passed = False
+
+
+class ExecutorModel:
+    """Which dispatches run, which wait inside Triton, and when the next may follow.
+
+    Attributes:
+        times: what was learned.
+        flights: every dispatch without an answer by id, in sending order.
+        waiting: those believed to wait inside Triton, in starting order.
+    """
+
+    def __init__(self, policy: SchedulingPolicy, most_urgent_level: int) -> None:
+        self._policy = policy
+        self._most_urgent_level = most_urgent_level
+        self._max_rows = max(policy.max_batch_size, 1)
+        self._running: list[Flight] = []
+        self._lead = Lead()
+        self.times = ServiceTimes(self._max_rows)
+        self.flights: dict[int, Flight] = {}
+        self.waiting: list[Flight] = []
+
+    def may_send(self, level: int, now: int) -> bool:
+        """Whether a dispatch of this level may go now."""
+        if len(self._running) < self._policy.instances:
+            return True
+        if self._policy.shared_executor and level == self._most_urgent_level:
+            return len(self.flights) < SHARED_IN_FLIGHT * self._policy.instances
+        if (
+            self._policy.overtaking
+            and self.waiting
+            and all(level < flight.dispatch.level and not flight.passed for flight in self.waiting)
+        ):
+            return True
+        ahead = self.next_ahead()
+        return ahead is not None and ahead <= now
+
+    def next_ahead(self) -> int | None:
+        """When the next dispatch may be sent ahead, ns; None when as many wait inside Triton as may.
+
+        The k-th dispatch ahead follows the k-th earliest predicted completion. A slot of which nothing is learned is
+        taken to be free at once: rather early than idle.
+        """
+        if len(self.waiting) >= self._policy.instances or len(self._running) < self._policy.instances:
+            return None
+        moments = []
+        for flight in self._running:
+            started = flight.sent if flight.started is None else flight.started
+            if flight.estimate is None:
+                moments.append(started)
+            else:
+                moments.append(started + flight.estimate - self._lead.before(flight.estimate))
+        return sorted(moments)[len(self.waiting)]
+
+    def send(self, dispatch: Dispatch, now: int) -> None:
+        """Note that this dispatch leaves now."""
+        flight = Flight(dispatch, now, self.times.estimate(dispatch.signature, dispatch.rows))
+        self.times.sent(dispatch.signature, dispatch.rows)
+        self.flights[dispatch.id] = flight
+        if len(self._running) < self._policy.instances:
+            flight.started = now
+            self._running.append(flight)
+            return
+        for other in self.waiting:
+            if other.dispatch.signature == dispatch.signature and other.dispatch.rows + dispatch.rows <= self._max_rows:
+                other.telling = flight.telling = False
+        place = len(self.waiting)
+        if self._policy.levels:
+            while place and self.waiting[place - 1].dispatch.level > dispatch.level:
+                place -= 1
+                self.waiting[place].passed = True
+        self.waiting.insert(place, flight)
+
+    def called(self, dispatch_id: int, now: int) -> None:
+        """The executor call of this dispatch starts now."""
+        flight = self.flights.get(dispatch_id)
+        if flight is not None:
+            flight.called = now
+            self._lead.observe_way(now - flight.sent)
+
+    def completed(self, flight: Flight, now: int, *, succeeded: bool) -> None:
+        """Free the slot of an answered dispatch, start the first that waits, and learn."""
+        self._remove(flight, now)
+        if flight.started is None or not flight.telling or not succeeded:
+            return
+        took = now - flight.started
+        if flight.freed is not None and flight.estimate is not None:
+            self._lead.observe_ahead(flight.freed - flight.called, took, flight.estimate)
+        self.times.learn(flight.dispatch.signature, flight.dispatch.rows, took)
+
+    def oldest(self) -> Flight | None:
+        """The flight that was sent first."""
+        return next(iter(self.flights.values()), None)
+
+    def write_off(self, flight: Flight, now: int) -> None:
+        """Stop waiting for this dispatch and free its slot (rule 6)."""
+        self._remove(flight, now)
+
+    def _remove(self, flight: Flight, now: int) -> None:
+        del self.flights[flight.dispatch.id]
+        if flight.started is None:
+            self.waiting.remove(flight)
+            return
+        self._running.remove(flight)
+        if self.waiting:
+            following = self.waiting.pop(0)
+            following.started = following.freed = now
+            self._running.append(following)

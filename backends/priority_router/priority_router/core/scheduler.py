@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler: calls in, decisions out.
+
+Law: one mutable object, used by one thread at a time. Facts are told to it (``submit``, ``cancel``, ``called``,
+``completed``); decisions come out of ``advance`` alone. It is told the time and never asks for it.
+
+Late binding, just in time: a request stays here, where it can still be passed, cancelled, expired or refused, until the
+executor is about to be free. The rules are those of ``docs/design.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from priority_router.core.batching import Batch, propose
+from priority_router.core.deadlines import Deadlines
+from priority_router.core.executor_model import ExecutorModel, Flight
+from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.values import (
+    MICROSECOND,
+    Action,
+    Dispatch,
+    Finish,
+    Part,
+    Request,
+    SchedulingPolicy,
+    Send,
+    TimeoutAction,
+    TrafficClass,
+)
+from priority_router.errors import Cancelled, QueueFull, QueueTimeout, RequestError, Unavailable
+
+MAX_WRITTEN_OFF = 8
+"""Dispatches without an answer at which the executor counts as gone (rule 6); each holds a thread of the adapter."""
+
+
+class Scheduler:
+    """Decides who runs next and with whom, and how every request ends.
+
+    Attributes:
+        late_answers: answers that came after their dispatch was written off.
+        worst_blocking: per class, the longest time in ns that a waiting request of it stood behind one less urgent
+            dispatch.
+    """
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        self._policy = policy
+        self._classes = {c.name: c for c in policy.classes}
+        self._lanes = Lanes(policy)
+        self._deadlines = Deadlines()
+        self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
+        self._entries: dict[int, Entry] = {}
+        self._written_off: set[int] = set()
+        self._arrivals: list[Entry] = []
+        self._finished: list[Finish] = []
+        self._draining = False
+        self._sequence = 0
+        self._dispatch_id = 0
+        self.late_answers = 0
+        self.worst_blocking = dict.fromkeys(self._classes, 0)
+
+    # What the scheduler is told.
+
+    def submit(self, requests: Sequence[Request], now: int) -> None:
+        """Take in requests that arrived together; limits apply once ``advance`` has sent what it can.
+
+        Raises:
+            ValueError: an id that is held already, an unknown class or a row count below 1. A caller's mistake must be
+                answered before it gets here.
+        """
+        for request in requests:
+            traffic_class = self._classes.get(request.class_name)
+            if traffic_class is None or request.rows < 1 or request.id in self._entries:
+                raise ValueError(f"{request}: id already held, class unknown or no rows")
+            refusal = self._refusal()
+            if refusal is not None:
+                self._finished.append(Finish(request.id, refusal))
+                continue
+            self._sequence += 1
+            timeout = _queue_timeout(traffic_class, request.timeout)
+            entry = Entry(request, traffic_class, self._sequence, now, timeout)
+            self._entries[request.id] = entry
+            self._lanes.add(entry)
+            self._deadlines.add(entry)
+            self._arrivals.append(entry)
+
+    def cancel(self, request_id: int, now: int) -> None:  # noqa: ARG002 - every fact comes with its time
+        """The caller of this request went away; only what was not sent yet can still be stopped."""
+        entry = self._entries.get(request_id)
+        if entry is not None and entry.unsent:
+            self._end(entry, Cancelled(f"class {entry.traffic_class.name!r}: cancelled by the caller while it waited"))
+
+    def called(self, dispatch_id: int, now: int) -> None:
+        """The executor call of this dispatch is about to start."""
+        self._executor.called(dispatch_id, now)
+
+    def completed(self, dispatch_id: int, now: int, error: RequestError | None = None) -> None:
+        """The executor answered this dispatch, with ``error`` if it failed; late answers are counted and dropped."""
+        if dispatch_id in self._written_off:
+            self._written_off.remove(dispatch_id)
+            self.late_answers += 1
+            return
+        flight = self._executor.flights.get(dispatch_id)
+        if flight is not None:
+            self._note_blocking(flight, now)
+            self._executor.completed(flight, now, succeeded=error is None)
+            self._answer(flight, error)
+
+    def drain(self) -> None:
+        """Refuse whatever comes from now on; what waits is still served."""
+        self._draining = True
+
+    # What it decides.
+
+    def advance(self, now: int) -> list[Action]:
+        """Everything that is to be done at this time: what to send, then who is to be answered and how."""
+        self._write_off_lost(now)
+        self._expire(now)
+        sends: list[Action] = []
+        while True:
+            head = self._lanes.head()
+            if head is None or not self._executor.may_send(head.traffic_class.level, now):
+                break
+            batch = propose(self._lanes, self._executor.times, self._policy)
+            if batch is None:
+                break
+            sends.append(Send(self._dispatch(batch, now)))
+        self._refuse_overflow()
+        finished, self._finished = self._finished, []
+        return [*sends, *finished]
+
+    def next_wakeup(self) -> int | None:
+        """When ``advance`` must be called at the latest, ns; None = not before something else happens."""
+        moments = [self._deadlines.earliest()]
+        oldest = self._executor.oldest()
+        if oldest is not None:
+            moments.append(oldest.sent + self._policy.executor_timeout)
+        if len(self._lanes):
+            moments.append(self._executor.next_ahead())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # What can be seen.
+
+    def due(self, now: int, min_wait: int) -> list[int]:
+        """Requests of the next dispatch that have waited over ``min_wait`` ns: worth asking whether cancelled."""
+        batch = propose(self._lanes, self._executor.times, self._policy)
+        if batch is None:
+            return []
+        return [entry.request.id for entry, _ in batch.picks if now - entry.arrived > min_wait]
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """Requests that wait, per class."""
+        return self._lanes.waiting
+
+    @property
+    def held(self) -> int:
+        """Requests without a Finish yet: waiting, in flight, or ending with the next ``advance``."""
+        return len(self._entries) + len(self._finished)
+
+    @property
+    def rows_in_flight(self) -> int:
+        """Rows sent to the executor and not answered yet, those written off not counted."""
+        return sum(flight.dispatch.rows for flight in self._executor.flights.values())
+
+    @property
+    def dispatches_in_flight(self) -> int:
+        """Dispatches sent and not answered yet, those written off not counted."""
+        return len(self._executor.flights)
+
+    @property
+    def written_off(self) -> int:
+        """Dispatches written off whose answer has still not come."""
+        return len(self._written_off)
+
+    # How it is done.
+
+    def _dispatch(self, batch: Batch, now: int) -> Dispatch:
+        parts = []
+        for entry, rows in batch.picks:
+            parts.append(Part(entry.request.id, entry.next_row, rows))
+            entry.next_row += rows
+            self._deadlines.remove(entry)
+            if not entry.unsent:
+                # next_row is past the end, so the lane is left only now: the entry keeps its place between its parts.
+                self._lanes.remove(entry)
+        self._dispatch_id += 1
+        head = batch.head
+        dispatch = Dispatch(
+            self._dispatch_id, head.traffic_class.level, head.request.signature, batch.rows, tuple(parts)
+        )
+        self._executor.send(dispatch, now)
+        return dispatch
+
+    def _answer(self, flight: Flight, error: RequestError | None) -> None:
+        for part in flight.dispatch.parts:
+            entry = self._entries.get(part.request_id)
+            if entry is None or entry.finished:
+                continue
+            entry.unanswered -= part.rows
+            if error is not None:
+                self._end(entry, error)
+            elif not entry.unanswered:
+                self._end(entry, None)
+
+    def _end(self, entry: Entry, error: RequestError | None) -> None:
+        """Decide how a request ends, and forget it: its place is free at once."""
+        if entry.unsent:
+            self._lanes.remove(entry)
+            self._deadlines.remove(entry)
+            entry.next_row = entry.request.rows
+        entry.finished = True
+        del self._entries[entry.request.id]
+        self._finished.append(Finish(entry.request.id, error))
+
+    def _expire(self, now: int) -> None:
+        for entry in self._deadlines.pop_expired(now):
+            if entry.traffic_class.timeout_action is TimeoutAction.DELAY:
+                self._lanes.delay(entry)
+            else:
+                name, limit = entry.traffic_class.name, entry.timeout // MICROSECOND
+                self._end(entry, QueueTimeout(f"class {name!r}: waited longer than its queue timeout of {limit} us"))
+
+    def _refuse_overflow(self) -> None:
+        """Refuse the newest of each class past its limit: what was sent or ended has made room already."""
+        for entry in reversed(self._arrivals):
+            limit = entry.traffic_class.max_queue_size
+            name = entry.traffic_class.name
+            if limit and entry.unsent and self._lanes.waiting[name] > limit:
+                self._end(entry, QueueFull(f"class {name!r}: queue is full, max_queue_size is {limit}"))
+        self._arrivals.clear()
+
+    def _write_off_lost(self, now: int) -> None:
+        while True:
+            oldest = self._executor.oldest()
+            if oldest is None or now < oldest.sent + self._policy.executor_timeout:
+                break
+            self._executor.write_off(oldest, now)
+            self._written_off.add(oldest.dispatch.id)
+            limit = self._policy.executor_timeout // MICROSECOND
+            self._answer(oldest, Unavailable(f"the executor gave no answer within executor_timeout of {limit} us"))
+        if len(self._lanes) and self._executor_gone:
+            for entry in [entry for entry in self._entries.values() if entry.unsent]:
+                self._end(entry, self._no_executor())
+
+    @property
+    def _executor_gone(self) -> bool:
+        return len(self._written_off) >= MAX_WRITTEN_OFF
+
+    def _no_executor(self) -> Unavailable:
+        return Unavailable(f"the executor left {len(self._written_off)} calls without an answer")
+
+    def _refusal(self) -> RequestError | None:
+        """Why nothing new is taken now; None when it is."""
+        if self._draining:
+            return Unavailable("the router is shutting down: it serves what waits and takes nothing new")
+        return self._no_executor() if self._executor_gone else None
+
+    def _note_blocking(self, flight: Flight, now: int) -> None:
+        """A slot is freed: note how long the more urgent ones stood behind the dispatch that held it."""
+        if flight.started is None:
+            return
+        level = flight.dispatch.level
+        stood = [lane.head() for lane in self._lanes.more_urgent_than(level)]
+        for waiting in self._executor.waiting:
+            if waiting.dispatch.level < level:
+                stood.append(self._entries.get(waiting.dispatch.parts[0].request_id))
+        for entry in stood:
+            if entry is not None:
+                name = entry.traffic_class.name
+                self.worst_blocking[name] = max(self.worst_blocking[name], now - max(flight.started, entry.arrived))
+
+
+def _queue_timeout(traffic_class: TrafficClass, asked: int) -> int:
+    """The queue timeout in ns that holds for a request; a caller may only shorten what its class gives."""
+    default = traffic_class.default_timeout
+    if asked <= 0 or not traffic_class.allow_timeout_override:
+        return default
+    return min(asked, default) if default else asked

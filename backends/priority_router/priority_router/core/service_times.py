@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was learned about how long the executor takes (rule 4).
+
+Law: samples in, estimates out; every estimate is ready before it is asked for. Knows signatures and row counts, not
+requests, levels or the clock.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+
+SAMPLES = 15
+"""Samples behind a median: odd, and few enough to follow a model that changes speed within seconds."""
+
+KEYS = 256
+"""Signature and row count pairs remembered; past that the least recently learned is forgotten."""
+
+TRIALS = 3
+"""Dispatches that each trial row count is given: the first sample is dropped, two remain."""
+
+TRIAL_AFTER = 4
+"""Dispatches of a signature before smaller row counts are tried: a signature seen once is not worth it."""
+
+TRIAL_AGAIN = 500
+"""Dispatches of a signature after which an old row count is tried anew, so that drift is noticed; under 1 % of them."""
+
+
+class _Median:
+    """Median of the last samples, the very first of all dropped (it pays for warm-up)."""
+
+    __slots__ = ("_order", "_recent", "_warm", "value")
+
+    def __init__(self) -> None:
+        self._recent: deque[int] = deque()
+        self._order: list[int] = []
+        self._warm = False
+        self.value: int | None = None
+
+    def add(self, sample: int) -> None:
+        if not self._warm:
+            self._warm = True
+            return
+        self._recent.append(sample)
+        insort(self._order, sample)
+        if len(self._recent) > SAMPLES:
+            self._order.remove(self._recent.popleft())
+        self.value = self._order[len(self._order) // 2]
+
+
+class _Point:
+    """One row count of a curve: its time, and how often and how lately it was sent."""
+
+    __slots__ = ("last_sent", "median", "sent")
+
+    def __init__(self) -> None:
+        self.median = _Median()
+        self.sent = 0
+        self.last_sent = 0
+
+
+class _Curve:
+    """Time by row count, of one signature or of all together: the learned points and straight lines between them."""
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        self._efficient: dict[float, int] = {}
+        self._sent = 0
+        self.points: dict[int, _Point] = {}
+        self.times: list[int | None] = [None] * (max_rows + 1)
+
+    def sent(self, rows: int) -> None:
+        self._sent += 1
+        point = self.points.setdefault(rows, _Point())
+        point.sent += 1
+        point.last_sent = self._sent
+
+    def learn(self, rows: int, sample: int) -> None:
+        median = self.points.setdefault(rows, _Point()).median
+        before = median.value
+        median.add(sample)
+        if median.value != before:
+            self._redraw()
+
+    def forget(self, rows: int) -> None:
+        self.points.pop(rows, None)
+        self._redraw()
+
+    def comparable(self) -> bool:
+        """Whether at least two row counts have an estimate of their own."""
+        return sum(point.median.value is not None for point in self.points.values()) > 1
+
+    def best_rows(self, efficiency: float) -> int:
+        """Smallest row count whose rows per ns are within ``efficiency`` of the best; all while that is unknown."""
+        if self.times[self._max_rows] is None:
+            return self._max_rows
+        if efficiency not in self._efficient:
+            rates = [(rows, rows / time) for rows, time in enumerate(self.times) if rows and time]
+            enough = efficiency * max(rate for _, rate in rates)
+            self._efficient[efficiency] = next(rows for rows, rate in rates if rate >= enough)
+        return self._efficient[efficiency]
+
+    def trial(self, available: int) -> int | None:
+        """A row count below ``available`` that should be sent to learn its time, largest first; None = none.
+
+        Powers of two are tried; the lines between them tell the rest.
+        """
+        if self._sent < TRIAL_AFTER or available < 2:
+            return None
+        rows = 1 << (available - 1).bit_length() - 1
+        while rows:
+            point = self.points.get(rows)
+            if point is None or point.sent < TRIALS or self._sent - point.last_sent > TRIAL_AGAIN:
+                return rows
+            rows >>= 1
+        return None
+
+    def _redraw(self) -> None:
+        self._efficient.clear()
+        self.times = [None] * (self._max_rows + 1)
+        below: tuple[int, int] | None = None
+        for rows in sorted(self.points):
+            time = self.points[rows].median.value
+            if time is None:
+                continue
+            if below is not None:
+                for between in range(below[0] + 1, rows):
+                    share = (between - below[0]) / (rows - below[0])
+                    self.times[between] = round(below[1] + share * (time - below[1]))
+            self.times[rows] = time
+            below = (rows, time)
+
+
+class ServiceTimes:
+    """Learned execution times by signature and row count, falling back to row count, then to the model as a whole."""
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        self._by_signature: dict[Hashable, _Curve] = {}
+        self._recent: OrderedDict[tuple[Hashable, int], None] = OrderedDict()
+        self._any_signature = _Curve(max_rows)
+        self._overall = _Median()
+
+    def sent(self, signature: Hashable, rows: int) -> None:
+        """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""
+        self._by_signature.setdefault(signature, _Curve(self._max_rows)).sent(rows)
+        key = (signature, rows)
+        self._recent[key] = None
+        self._recent.move_to_end(key)
+        if len(self._recent) > KEYS:
+            self._forget(*self._recent.popitem(last=False)[0])
+
+    def learn(self, signature: Hashable, rows: int, sample: int) -> None:
+        """Take in one execution of ``rows`` rows that took ``sample`` ns."""
+        if (signature, rows) in self._recent:
+            self._by_signature[signature].learn(rows, sample)
+        self._any_signature.learn(rows, sample)
+        self._overall.add(sample)
+
+    def estimate(self, signature: Hashable, rows: int) -> int | None:
+        """Expected execution time in ns; None while nothing at all is learned."""
+        curve = self._by_signature.get(signature)
+        if curve is not None and curve.times[rows] is not None:
+            return curve.times[rows]
+        if self._any_signature.times[rows] is not None:
+            return self._any_signature.times[rows]
+        return self._overall.value
+
+    def efficient_rows(self, signature: Hashable, available: int, efficiency: float) -> int:
+        """Rows a less urgent dispatch should have (rule 1), or a smaller number now and then to learn its time."""
+        curve = self._by_signature.get(signature)
+        if curve is not None:
+            trial = curve.trial(available)
+            if trial is not None:
+                return trial
+        return self._telling(curve).best_rows(efficiency)
+
+    def fill_limit(self, signature: Hashable, rows: int, slowdown: float) -> int:
+        """Most rows a dispatch of ``rows`` may grow to without taking over ``1 + slowdown`` times as long (rule 1)."""
+        times = self._telling(self._by_signature.get(signature)).times
+        alone = times[rows]
+        if alone is None:
+            return self._max_rows
+        allowed = alone * (1 + slowdown)
+        limit = rows
+        for more in range(rows + 1, self._max_rows + 1):
+            time = times[more]
+            if time is not None and time > allowed:
+                break
+            limit = more
+        return limit
+
+    def _telling(self, curve: _Curve | None) -> _Curve:
+        """The signature's own curve once it can compare row counts, else that of all signatures together."""
+        return curve if curve is not None and curve.comparable() else self._any_signature
+
+    def _forget(self, signature: Hashable, rows: int) -> None:
+        curve = self._by_signature[signature]
+        curve.forget(rows)
+        if not curve.points:
+            del self._by_signature[signature]
