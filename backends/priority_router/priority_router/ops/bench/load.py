@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load generator: replays a schedule against a server from processes of its own and keeps a ledger.
+
+Latency counts from the scheduled time, so a slow server cannot slow its own measurement down (no coordinated omission);
+a generator that cannot keep the schedule shows in ``Ledger.lateness``.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priority_router.ops.bench import wire
+from priority_router.ops.bench.arrivals import SECOND, Schedule
+from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
+from priority_router.ops.bench.wire import Outcome, Route, Tensor
+
+# Between the last process being ready and the first arrival: time for the parent to tell all of them.
+_LEAD_NS = SECOND // 5
+_READY_SECONDS = 60.0
+
+QUEUE_TIME_OUTPUT = "ROUTER_QUEUE_US"
+
+
+class LoadError(Exception):
+    """The load could not be generated; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A server and how each class of a schedule is sent to it.
+
+    Attributes:
+        address: ``host:port`` of the HTTP front end.
+        routes: class name to model and marking.
+        payloads: prepared inputs, by input name; a schedule's ``payload`` points into them. At least one.
+        outputs: outputs to ask for; empty asks for all.
+    """
+
+    address: str
+    routes: Mapping[str, Route]
+    payloads: Sequence[Mapping[str, Tensor]]
+    outputs: Sequence[str] = ()
+
+    def host_port(self) -> tuple[str, int]:
+        """The address in its two parts."""
+        host, _, port = self.address.rpartition(":")
+        return host or "127.0.0.1", int(port)
+
+    def rows(self, schedule: Schedule) -> NDArray[np.int64]:
+        """[n] rows of each request: the length of its first input's first axis, 1 without a batch axis."""
+        batched = [self.routes[name].batched for name in schedule.classes]
+        table = np.array(
+            [[len(next(iter(inputs.values()))) if axis else 1 for inputs in self.payloads] for axis in batched],
+            dtype=np.int64,
+        )
+        return table[schedule.class_index, schedule.payload]
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """What became of every request. Times are ns from the start of the run; -1 where something never happened.
+
+    Attributes:
+        classes: class names; ``class_index`` points into them.
+        class_index: [n] the request's class.
+        rows: [n] rows in the request.
+        scheduled: [n] when it was due.
+        sent: [n] when its last byte was handed to the kernel.
+        done: [n] when its reply was there.
+        outcome: [n] codes of ``Outcome``.
+        queue_us: [n] what the router said the request waited, in microseconds.
+        failures: texts of what ended as OTHER, with their HTTP status (0: no reply), counted.
+        duration: ns during which requests arrived.
+        cpu_seconds: CPU time of the generator's processes while arrivals lasted.
+        connections: connections opened.
+    """
+
+    classes: tuple[str, ...]
+    class_index: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    scheduled: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    done: NDArray[np.int64]
+    outcome: NDArray[np.int64]
+    queue_us: NDArray[np.int64]
+    failures: Counter[tuple[int, str]]
+    duration: int
+    cpu_seconds: float
+    connections: int
+
+    def __len__(self) -> int:
+        return len(self.scheduled)
+
+    def lateness(self, quantile: float = 0.99) -> float:
+        """Seconds by which requests were sent after they were due, at a quantile; 0 without requests."""
+        late = (self.sent - self.scheduled)[self.sent >= 0]
+        return float(np.quantile(late, quantile)) / SECOND if len(late) else 0.0
+
+    @classmethod
+    def merge(cls, parts: Sequence[Ledger]) -> Ledger:
+        """One ledger from those of several processes, in scheduled order."""
+        order = np.argsort(np.concatenate([part.scheduled for part in parts]), kind="stable")
+
+        def column(name: str) -> NDArray[np.int64]:
+            joined: NDArray[np.int64] = np.concatenate([getattr(part, name) for part in parts])[order]
+            return joined
+
+        return cls(
+            classes=parts[0].classes,
+            **{name: column(name) for name in _COLUMNS},
+            failures=sum((part.failures for part in parts), Counter()),
+            duration=parts[0].duration,
+            cpu_seconds=sum(part.cpu_seconds for part in parts),
+            connections=sum(part.connections for part in parts),
+        )
+
+
+_COLUMNS = ("class_index", "rows", "scheduled", "sent", "done", "outcome", "queue_us")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """What one generator process is to do."""
+
+    target: Target
+    schedule: Schedule
+    settle: tuple[str, ...] = ()
+    grace: int = 0
+    in_flight: int = 0
+    queue_time: bool = False
+
+
+@dataclass(slots=True)
+class _Record:
+    """A ledger while it is being written, in lists because single items are written to them fastest."""
+
+    queue_time: bool
+    sent: list[int] = field(default_factory=list)
+    done: dict[int, int] = field(default_factory=dict)
+    outcome: dict[int, Outcome] = field(default_factory=dict)
+    queue_us: dict[int, int] = field(default_factory=dict)
+    failures: Counter[tuple[int, str]] = field(default_factory=Counter)
+
+    def end(self, index: int, now: int, reply: bytes, reason: str) -> None:
+        """Writes down how a request ended."""
+        status, text = (wire.status_of(reply), "") if reply else (0, reason)
+        if status not in (0, 200):
+            text = wire.error_text(reply)
+        outcome = wire.classify(status, text)
+        self.done[index] = now
+        self.outcome[index] = outcome
+        if outcome is Outcome.OTHER:
+            self.failures[status, text] += 1
+        elif self.queue_time and outcome is Outcome.SUCCESS:
+            waited = wire.int64_output(reply, QUEUE_TIME_OUTPUT)
+            if waited is not None:
+                self.queue_us[index] = waited
+
+
+class Running:
+    """A load under way.
+
+    Attributes:
+        start: monotonic ns of the schedule's zero, the same in all processes.
+    """
+
+    def __init__(self, workers: Sequence[tuple[BaseProcess, Connection]]) -> None:
+        self._workers = workers
+        for _, pipe in workers:
+            if not pipe.poll(_READY_SECONDS):
+                raise LoadError(f"a generator process was not ready after {_READY_SECONDS:.0f} s")
+            _receive(pipe)
+        self.start = time.monotonic_ns() + _LEAD_NS
+        for _, pipe in workers:
+            pipe.send(self.start)
+
+    def result(self) -> Ledger:
+        """Waits for the end of the run.
+
+        Raises:
+            LoadError: a generator process failed.
+        """
+        return Ledger.merge([_receive(pipe) for _, pipe in self._workers])
+
+
+def _receive(pipe: Connection) -> Ledger:
+    try:
+        message = pipe.recv()
+    except EOFError:
+        raise LoadError("a generator process ended before its time") from None
+    if isinstance(message, str):
+        raise LoadError(f"a generator process failed: {message}")
+    return message  # type: ignore[no-any-return]
+
+
+@contextmanager
+def begin(
+    target: Target,
+    schedule: Schedule,
+    *,
+    settle: Sequence[str] | None = None,
+    grace_s: float = 2.0,
+    processes: int = 1,
+    queue_time: bool = False,
+) -> Iterator[Running]:
+    """Starts an open-loop run; leaving the context ends its processes, whatever they are doing.
+
+    Args:
+        target: where to send.
+        schedule: what to send when.
+        settle: after the last arrival wait until all requests of these classes have a reply; None means all classes.
+        grace_s: how many seconds to wait for that at most. What has no reply then is UNANSWERED.
+        processes: generator processes that share the schedule.
+        queue_time: also read the router's own queue time from the replies.
+
+    Raises:
+        LoadError: a process did not start.
+    """
+    names = schedule.classes if settle is None else tuple(settle)
+    jobs = [
+        _Job(target, schedule.share(part, processes), names, int(grace_s * SECOND), queue_time=queue_time)
+        for part in range(processes)
+    ]
+    with _started(jobs) as running:
+        yield running
+
+
+def run(target: Target, schedule: Schedule, **options: object) -> Ledger:
+    """Replays a schedule to its end; the options are those of ``begin``."""
+    with begin(target, schedule, **options) as running:  # type: ignore[arg-type]
+        return running.result()
+
+
+@contextmanager
+def begin_closed(
+    target: Target, class_name: str, in_flight: int, duration_s: float, *, grace_s: float = 5.0
+) -> Iterator[Running]:
+    """Starts a closed-loop run of one process: every reply sends the next request, ``in_flight`` at a time.
+
+    The requests' scheduled time is the time when they were sent.
+    """
+    empty = np.empty(0, dtype=np.int64)
+    schedule = Schedule((class_name,), empty, empty, empty, int(duration_s * SECOND))
+    with _started([_Job(target, schedule, (class_name,), int(grace_s * SECOND), in_flight)]) as running:
+        yield running
+
+
+@contextmanager
+def _started(jobs: Sequence[_Job]) -> Iterator[Running]:
+    context = multiprocessing.get_context("spawn")
+    workers: list[tuple[BaseProcess, Connection]] = []
+    try:
+        for job in jobs:
+            ours, theirs = context.Pipe()
+            process: BaseProcess = context.Process(target=_work, args=(job, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            workers.append((process, ours))
+        yield Running(workers)
+    finally:
+        for process, pipe in workers:
+            pipe.close()
+            process.terminate()
+            process.join()
+
+
+def _work(job: _Job, pipe: Connection) -> None:
+    """Body of a generator process: prepare, say so, take the start time, run, hand over the ledger."""
+    try:
+        raise_descriptor_limit()
+        host = job.target.address
+        encoded = [
+            [wire.encode(host, job.target.routes[name], inputs, job.target.outputs) for inputs in job.target.payloads]
+            for name in job.schedule.classes
+        ]
+        # The cycle collector's pauses would show as late sends; a run makes no cycles worth collecting.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        pipe.send(None)
+        start = pipe.recv()
+        pipe.send(_closed(job, encoded[0], start) if job.in_flight else _open(job, encoded, start))
+    except (EOFError, KeyboardInterrupt):
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
+        pipe.send(f"{type(error).__name__}: {error}")
+
+
+def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
+    schedule = job.schedule
+    record = _Record(job.queue_time, sent=[-1] * len(schedule))
+    watched = {schedule.classes.index(name) for name in job.settle}
+    classes = schedule.class_index.tolist()
+    open_count = sum(index in watched for index in classes)
+
+    def on_end(index: int, now: int, reply: bytes, reason: str) -> None:
+        nonlocal open_count
+        record.end(index, now, reply, reason)
+        if classes[index] in watched:
+            open_count -= 1
+
+    end = start + schedule.duration
+    cpu_at_end: list[float] = []
+
+    def settled(now: int) -> bool:
+        if not cpu_at_end:
+            cpu_at_end.append(time.process_time())
+        return open_count == 0 or now >= end + job.grace
+
+    requests = [encoded[c][p] for c, p in zip(classes, schedule.payload.tolist(), strict=True)]
+    client = Client(*job.target.host_port(), record.sent, on_end)
+    cpu = time.process_time()
+    open_loop(client, (schedule.at + start).tolist(), requests, end, settled)
+    client.close()
+    return _ledger(job, record, start, cpu_at_end[0] - cpu, client.opened, schedule)
+
+
+def _closed(job: _Job, encoded: Sequence[bytes], start: int) -> Ledger:
+    record = _Record(job.queue_time)
+    ended: list[int] = []
+
+    def on_end(index: int, now: int, reply: bytes, reason: str) -> None:
+        record.end(index, now, reply, reason)
+        ended.append(index)
+
+    client = Client(*job.target.host_port(), record.sent, on_end)
+    while (left := start - time.monotonic_ns()) > 0:
+        time.sleep(left / SECOND)
+    cpu = time.process_time()
+    end = start + job.schedule.duration
+    closed_loop(client, job.in_flight, encoded, end, end + job.grace, ended)
+    cpu = time.process_time() - cpu
+    client.close()
+    count = len(record.sent)
+    sent = np.array(record.sent, dtype=np.int64) - start
+    made = Schedule(
+        job.schedule.classes,
+        sent,
+        np.zeros(count, dtype=np.int64),
+        np.arange(count, dtype=np.int64) % len(encoded),
+        job.schedule.duration,
+    )
+    return _ledger(job, record, start, cpu, client.opened, made)
+
+
+def _ledger(job: _Job, record: _Record, start: int, cpu: float, connections: int, schedule: Schedule) -> Ledger:
+    count = len(schedule)
+    sent = np.array(record.sent, dtype=np.int64)
+
+    def column(values: Mapping[int, int], missing: int) -> NDArray[np.int64]:
+        return np.array([values.get(index, missing) for index in range(count)], dtype=np.int64)
+
+    done = column(record.done, -1)
+    return Ledger(
+        classes=schedule.classes,
+        class_index=schedule.class_index,
+        rows=job.target.rows(schedule),
+        scheduled=schedule.at,
+        sent=np.where(sent >= 0, sent - start, -1),
+        done=np.where(done >= 0, done - start, -1),
+        outcome=column(record.outcome, Outcome.UNANSWERED),
+        queue_us=column(record.queue_us, -1),
+        failures=record.failures,
+        duration=schedule.duration,
+        cpu_seconds=cpu,
+        connections=connections,
+    )
