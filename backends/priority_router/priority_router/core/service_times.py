@@ -152,7 +152,8 @@ class ServiceTimes:
             self._forget(*self._recent.popitem(last=False)[0])
 
     def learn(self, signature: Hashable, rows: int, sample: int) -> None:
-        """Take in one execution of ``rows`` rows that took ``sample`` ns."""
+        """Take in one execution of ``rows`` rows that took ``sample`` ns; under 1 ns counts as 1, for the rates."""
+        sample = max(sample, 1)
         if (signature, rows) in self._recent:
             self._by_signature[signature].learn(rows, sample)
         self._any_signature.learn(rows, sample)
