@@ -117,6 +117,15 @@ class ControlDirectory:
         for announced in self.path.glob("*" + _ANNOUNCED):
             stem = announced.name.removesuffix(_ANNOUNCED)
             model, _, pid = stem.rpartition(".")
-            if not announced.with_name(stem + _DRAINED).exists() and Path("/proc", pid).exists():
+            if not announced.with_name(stem + _DRAINED).exists() and _alive(pid):
                 waiting.append(model)
         return sorted(waiting)
+
+
+def _alive(pid: str) -> bool:
+    """False for a process that is gone, and for one that is dead but not yet collected by its parent."""
+    try:
+        stat = Path("/proc", pid, "stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of one server. tritonserver is started as the leader of its own session, and everything it starts
+(stubs, and what models start) stays in that session even when its parent dies first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def members(session: int) -> list[int]:
+    """Pids of the living processes of a session; the dead whose parents have not collected them do not count."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] not in ("Z", "X"):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def stubs(session: int) -> dict[int, str]:
+    """Living Python stubs of a session: pid to name of the model instance (``router_0_0``)."""
+    found = {}
+    for pid in members(session):
+        with contextlib.suppress(OSError, IndexError):
+            words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+            if os.path.basename(words[0]) == b"triton_python_backend_stub":
+                found[pid] = words[8].decode(errors="replace")
+    return found
+
+
+def kill_all(session: int, until: float) -> list[int]:
+    """Kills whatever is left of a session.
+
+    Args:
+        session: pid of its leader.
+        until: time (`time.monotonic`) to give up at.
+
+    Returns:
+        Pids that outlived even SIGKILL (stuck in the kernel), normally none.
+    """
+    while left := members(session):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() >= until:
+            return left
+        time.sleep(0.02)
+    return []

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the server serve yet, and if not, why: its HTTP answers and its log."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+from typing import Any
+
+_TIMEOUT_SECONDS = 2.0
+_TAIL_LINES = 25
+
+_LOG_LINE = re.compile(r"^(?:[EFWI]\d{4} \S+ \d+ \S+\] ?|\d{4}-\d\d-\d\dT\S+ [EFWI] (?:\S+\] ?)?)")
+_MODEL_FAILED = re.compile(r"failed to load '(?P<model>[^']+)' version (?P<version>\d+): (?P<reason>.*)")
+_POLL_FAILED = re.compile(r"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)")
+
+
+def ready_status(host: str, port: int) -> int | None:
+    """HTTP status of the server's readiness, 200 = every model serves; None while nobody answers."""
+    try:
+        return _request(host, port, "GET", "/v2/health/ready")[0]
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
+    """Model name (with version) to state and reason, as the repository index has them; empty when it cannot be read."""
+    try:
+        status, body = _request(host, port, "POST", "/v2/repository/index")
+        entries: list[dict[str, Any]] = json.loads(body) if status == 200 else []
+    except (OSError, http.client.HTTPException, ValueError):
+        return {}
+    return {
+        f"{entry['name']} version {entry['version']}" if entry.get("version") else str(entry["name"]): (
+            str(entry.get("state", "")),
+            str(entry.get("reason", "")),
+        )
+        for entry in entries
+    }
+
+
+def listening(host: str, port: int) -> bool:
+    """True when something accepts connections there."""
+    try:
+        socket.create_connection((host, port), _TIMEOUT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def explain(log: str) -> str:
+    """The reasons in a server's log for not starting: which model failed and why, else its last errors, else its end."""
+    lines = log.splitlines()
+    reasons: dict[str, None] = {}
+    for line in lines:
+        for pattern in (_MODEL_FAILED, _POLL_FAILED):
+            if found := pattern.search(line):
+                reason = found["reason"].strip(' "')
+                reasons[f"model {found['model']}: {reason}"] = None
+    if not reasons:
+        reasons = dict.fromkeys(_without_prefix(line) for line in lines if _is_error(line))
+    return "\n".join(reasons) or "its last words were:\n" + "\n".join(lines[-_TAIL_LINES:])
+
+
+def tail(log: str, lines: int = _TAIL_LINES) -> str:
+    """The last lines of a log."""
+    return "\n".join(log.splitlines()[-lines:])
+
+
+def _is_error(line: str) -> bool:
+    return bool(re.match(r"^(?:[EF]\d{4} |\d{4}-\d\d-\d\dT\S+ [EF] |error: )", line))
+
+
+def _without_prefix(line: str) -> str:
+    return _LOG_LINE.sub("", line).strip(' "')
+
+
+def _request(host: str, port: int, method: str, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The routers of a model repository, found by their ``policy.toml``, and what the server must be told about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from priority_router.control import TRITON_DEFAULT_POOL, thread_pool_size
+from priority_router.errors import SetupError
+
+POLICY_FILE = "policy.toml"
+
+
+@dataclass(frozen=True)
+class Router:
+    """One router model.
+
+    Attributes:
+        model: its name, that of its folder.
+        executor: the model it calls.
+        instances: instances of that model over all devices.
+        guard: clients may not call the executor directly.
+        levels: it needs the hooks.
+    """
+
+    model: str
+    executor: str
+    instances: int
+    guard: bool
+    levels: bool
+
+
+def find_routers(repositories: Iterable[Path]) -> list[Router]:
+    """Every router, one entry per version folder with a policy, sorted by path.
+
+    Raises:
+        SetupError: a repository is missing or is a model's folder.
+        PolicyError: a policy cannot be used.
+    """
+    found = []
+    for repository in repositories:
+        check_repository(repository)
+        for path in sorted(repository.glob(f"*/*/{POLICY_FILE}")):
+            if path.parent.name.isdigit():
+                from priority_router.config import load_policy
+
+                policy = load_policy(path)
+                found.append(
+                    Router(
+                        path.parent.parent.name,
+                        policy.executor,
+                        policy.scheduling.instances,
+                        policy.guard_executor,
+                        policy.scheduling.levels,
+                    )
+                )
+    return found
+
+
+def check_repository(repository: Path) -> None:
+    """Refuses what cannot be a model repository, before tritonserver says it in other words.
+
+    Raises:
+        SetupError: not a folder, a model's own folder, or names that Triton's Python backend would break on.
+    """
+    if not repository.is_dir():
+        raise SetupError(f"model repository {repository}: no such folder")
+    if (repository / "config.pbtxt").exists():
+        raise SetupError(f"{repository} is the folder of one model; name the folder above it")
+
+
+def guarded_models(routers: Sequence[Router]) -> dict[str, str]:
+    """Executors that clients may not call, each with the router to call instead.
+
+    An executor is closed only when every router in front of it wants that: one that shares it needs the door open.
+    """
+    open_doors = {router.executor for router in routers if not router.guard}
+    closed: dict[str, str] = {}
+    for router in routers:
+        if router.executor not in open_doors:
+            closed.setdefault(router.executor, router.model)
+    return closed
+
+
+def least_pool(routers: Sequence[Router]) -> int:
+    """Threads per instance of the Python-based backends; each router has its own pool, so the largest need counts."""
+    return max((thread_pool_size(router.instances) for router in routers), default=TRITON_DEFAULT_POOL)

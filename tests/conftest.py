@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Markers come from folders; unit and conformance tests may not touch sockets, processes or the clock's patience."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from support import models
+from support.server import System, routed, running
+
+_ROOT = Path(__file__).parent
+_PURE = {"unit", "conformance"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for folder in sorted(path.name for path in _ROOT.iterdir() if path.is_dir() and path.name not in ("support", "__pycache__")):
+        config.addinivalue_line("markers", f"{folder}: tests in tests/{folder}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_ROOT):
+            item.add_marker(item.path.relative_to(_ROOT).parts[0])
+
+
+@pytest.fixture(autouse=True)
+def _pure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a unit test fail that opens a socket, starts a process or sleeps."""
+    if not _PURE & {marker.name for marker in request.node.iter_markers()}:
+        return
+
+    def forbidden(what: str) -> Callable[..., NoReturn]:
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            pytest.fail(f"a unit test may not {what}; put the test into tests/integration or tests/hooks", pytrace=True)
+
+        return refuse
+
+    monkeypatch.setattr(socket.socket, "connect", forbidden("open a connection"))
+    monkeypatch.setattr(socket.socket, "bind", forbidden("bind a socket"))
+    monkeypatch.setattr(subprocess, "Popen", forbidden("start a process"))
+    monkeypatch.setattr(time, "sleep", forbidden("sleep"))
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Starts a server over a repository (`support.server.running`); it ends with the module."""
+    with ExitStack() as stack:
+        yield lambda repository, **options: stack.enter_context(running(repository, **options))
+
+
+@pytest.fixture(scope="module")
+def start_routed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., System]]:
+    """Starts a router with its executor (`support.server.routed`, without the folder); it ends with the module."""
+    with ExitStack() as stack:
+
+        def start(
+            router: models.Router | None = None, executor: models.Executor | None = None, **options: Any
+        ) -> System:
+            folder = tmp_path_factory.mktemp("routed")
+            return stack.enter_context(routed(folder, router, executor, **options))
+
+        yield start

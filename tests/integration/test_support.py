@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recording executor and the clients do what other tests take for granted."""
+
+import numpy as np
+import pytest
+
+from support.clients import Call, client
+from support.models import EXTRA, TAG, TEXT, ErrorReply, Executor, X, write_executor
+
+
+@pytest.fixture(scope="module")
+def system(start_server, tmp_path_factory):
+    repository = tmp_path_factory.mktemp("support") / "repository"
+    repository.mkdir()
+    batched = Executor(
+        batch_seconds=0.02,
+        inputs=(X, TAG, TEXT, EXTRA),
+        error_tags={7: ErrorReply("no luck", "INVALID_ARG")},
+        sleep_tags={9: 0.3},
+        wrong_rows_tags=(8,),
+    )
+    record = write_executor(repository, batched)
+    write_executor(repository, Executor("single", max_batch_size=0, priority_levels=0))
+    return start_server(repository, hooks=False), record
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_answers_and_record(system, protocol):
+    server, record = system
+    record.forget()
+    text = {"TEXT": np.array([[b"a"], [b""]], object)}
+    with client(getattr(server, protocol), protocol) as sender:
+        reply = sender.infer("executor", Call(tag=3, rows=2, inputs=text, parameters={"note": "x"}, request_id="r"))
+        failed = sender.infer("executor", Call(tag=7))
+    assert reply.code == "OK", reply.message
+    np.testing.assert_array_equal(reply.outputs["Y"], np.full((2, 4), 6, np.float32))
+    assert reply.outputs["TEXT_OUT"].tolist() == [[b"a"], [b""]]
+    assert "EXTRA_OUT" not in reply.outputs
+    assert failed.code in ("INVALID_ARGUMENT", "400")
+    assert "no luck" in failed.message
+    first, second = record.batches()
+    assert (first.tags, first.rows, first.inputs) == ([3, 3], [2], [["TAG", "TEXT", "X"]])
+    assert second.tags == [7]
+    assert 0.02 <= first.end - first.start < 1
+
+
+def test_settings_act_on_tags(system):
+    server, record = system
+    record.forget()
+    with client(server.grpc) as sender:
+        short = sender.infer("executor", Call(tag=8, rows=2, outputs=["Y"]))
+        slow = sender.infer("executor", Call(tag=9))
+    assert not short.ok or short.outputs["Y"].shape == (1, 4)
+    assert slow.seconds > 0.3
+    assert record.tags() == [8, 8, 9]
+
+
+def test_without_batch_axis(system):
+    server, _ = system
+    with client(server.http, "http") as sender:
+        reply = sender.infer("single", Call(tag=2, rows=0))
+    assert reply.outputs["Y"].tolist() == [4, 4, 4, 4]

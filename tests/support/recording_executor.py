@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for a GPU model that writes down what it ran: copied into a model repository as ``model.py``.
+
+Takes ``X`` (FP32), optionally ``TAG`` (INT64, one number per row, which names the row in the record), ``TEXT`` (BYTES)
+and ``EXTRA`` (FP32), as the config says; answers ``Y = 2 X``, ``TAG_OUT``, ``TEXT_OUT`` and ``EXTRA_OUT`` likewise.
+
+Settings are config parameters (see ``support.models.ExecutorSpec``). Record: one JSON object per executed batch with
+``start`` and ``end`` (time.monotonic seconds, comparable across processes), ``instance``, ``rows`` (of each request),
+``tags`` (of each row, in order) and ``inputs`` (names, per request).
+"""
+
+import json
+import os
+import time
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        config = json.loads(args["model_config"])
+        settings = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        time.sleep(float(settings.get("initialize_seconds", "0")))
+        if settings.get("initialize_error"):
+            raise pb_utils.TritonModelException(settings["initialize_error"])
+        self.batched = config["max_batch_size"] > 0
+        self.instance = args["model_instance_name"]
+        self.batch_seconds = float(settings.get("batch_seconds", "0"))
+        self.row_seconds = float(settings.get("row_seconds", "0"))
+        self.error_tags = json.loads(settings.get("error_tags", "{}"))
+        self.sleep_tags = json.loads(settings.get("sleep_tags", "{}"))
+        self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
+        self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
+        self.record = open(settings["record"], "a", buffering=1) if settings.get("record") else None
+        self.outputs = [output["name"] for output in config["output"]]
+
+    def execute(self, requests):
+        start = time.monotonic()
+        inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
+        tags = [[int(tag) for tag in tensors.get("TAG", np.zeros(0)).reshape(-1)] for tensors in inputs]
+        rows = [self.rows_of(tensors) for tensors in inputs]
+        every_tag = [tag for request_tags in tags for tag in request_tags]
+        if self.exit_tags & set(every_tag):
+            os._exit(9)
+        slept = sum(self.sleep_tags.get(str(tag), 0) for tag in every_tag)
+        time.sleep(self.batch_seconds + self.row_seconds * sum(rows) + slept)
+        end = time.monotonic()
+        if self.record is not None:
+            entry = {"start": start, "end": end, "instance": self.instance, "rows": rows, "tags": every_tag}
+            entry["inputs"] = [sorted(tensors) for tensors in inputs]
+            self.record.write(json.dumps(entry) + "\n")
+        return [self.answer(*pair) for pair in zip(inputs, tags)]
+
+    def rows_of(self, tensors):
+        return len(next(iter(tensors.values()))) if self.batched and tensors else 1
+
+    def answer(self, tensors, tags):
+        for tag in tags:
+            error = self.error_tags.get(str(tag))
+            if error is not None:
+                code = getattr(pb_utils.TritonError, error.get("code", "INTERNAL"))
+                return pb_utils.InferenceResponse(error=pb_utils.TritonError(error["message"], code))
+        made = []
+        for name, source, factor in (("Y", "X", 2), ("TAG_OUT", "TAG", 1), ("TEXT_OUT", "TEXT", None), ("EXTRA_OUT", "EXTRA", 1)):
+            if name in self.outputs and source in tensors:
+                value = tensors[source] if factor is None else tensors[source] * tensors[source].dtype.type(factor)
+                if self.wrong_rows_tags & set(tags):
+                    value = value[:-1]
+                made.append(pb_utils.Tensor(name, value))
+        return pb_utils.InferenceResponse(made)
+
+    def finalize(self):
+        if self.record is not None:
+            self.record.close()
