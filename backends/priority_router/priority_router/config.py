@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``policy.toml`` to frozen values.
+
+Law: pure apart from reading the one file; the router, ``serve`` and lint all read a policy through here, so that none
+of them can think differently about it. Every fault is a :class:`PolicyError` that names file, key, value and remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from priority_router.core.values import MICROSECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.errors import PolicyError
+from priority_router.policy_fields import (
+    CLASS,
+    EXECUTOR_SHAPE,
+    HABITS,
+    HEADER_PREFIX,
+    LATEST_VERSION,
+    REQUIRED,
+    TOP_LEVEL,
+    Field,
+    is_a,
+)
+
+__all__ = [
+    "LATEST_VERSION",
+    "POLICY_FILE",
+    "ClassSource",
+    "Mode",
+    "RouterPolicy",
+    "SourceKind",
+    "load_policy",
+    "parse_policy",
+]
+
+POLICY_FILE: Final = "policy.toml"
+_TABLES: Final = ("executor_shape", "class")
+
+
+class Mode(enum.Enum):
+    """How the executor is called."""
+
+    LEVELS = "levels"
+    PLAIN = "plain"
+
+
+class SourceKind(enum.Enum):
+    """Where a request may name its class."""
+
+    TENSOR = "tensor"
+    PARAMETER = "parameter"
+    HEADER = "header"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSource:
+    """One place to look for the class.
+
+    Attributes:
+        kind: tensor ``CLASS``, request parameter ``class``, or a header that the front end forwards as a parameter.
+        name: the header's name in lower case; empty for the other kinds.
+    """
+
+    kind: SourceKind
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterPolicy:
+    """Everything ``policy.toml`` says.
+
+    Attributes:
+        scheduling: what the core needs; ``scheduling.levels`` follows ``mode``.
+        mode: levels or plain.
+        executor: name of the model that is called.
+        executor_version: its version, at least 1, or LATEST_VERSION.
+        default_class: class of requests that name none.
+        unknown_class_is_default: a request that names an unknown class is served as ``default_class``, not refused.
+        class_sources: in the order of look-up, at least one.
+        guard_executor: clients are to be kept from calling the executor directly.
+    """
+
+    scheduling: SchedulingPolicy
+    mode: Mode
+    executor: str
+    executor_version: int
+    default_class: str
+    unknown_class_is_default: bool
+    class_sources: tuple[ClassSource, ...]
+    guard_executor: bool
+
+
+def load_policy(path: Path) -> RouterPolicy:
+    """Reads a policy.
+
+    Args:
+        path: the file.
+
+    Raises:
+        PolicyError: the file cannot be read or used.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise PolicyError(f"{path}: no such file; a router's version folder must hold {POLICY_FILE}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{path}: cannot be read ({error}); write it as UTF-8 text readable by the server") from error
+    return parse_policy(text, str(path))
+
+
+def parse_policy(text: str, source: str = POLICY_FILE) -> RouterPolicy:
+    """Reads a policy from text.
+
+    Args:
+        text: TOML.
+        source: what errors call the file.
+
+    Raises:
+        PolicyError: the text cannot be used.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{source}: not valid TOML: {error}") from error
+    return _Reader(source).policy(document)
+
+
+class _Reader:
+    """Turns the parsed document into values; holds nothing but the name that errors need."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def policy(self, document: Mapping[str, Any]) -> RouterPolicy:
+        top = self._table(document, TOP_LEVEL, "", also=_TABLES)
+        shape = document.get("executor_shape")
+        if not isinstance(shape, dict):
+            raise self._error("executor_shape", shape, "a table [executor_shape] with instances and max_batch_size")
+        size = self._table(shape, EXECUTOR_SHAPE, "executor_shape.")
+        classes = self._classes(document.get("class"))
+        mode = Mode(top["mode"])
+        scheduling = SchedulingPolicy(
+            classes=classes,
+            instances=size["instances"],
+            max_batch_size=size["max_batch_size"],
+            levels=mode is Mode.LEVELS,
+            executor_timeout=top["executor_timeout_microseconds"] * MICROSECOND,
+            max_fill_slowdown=float(top["max_fill_slowdown"]),
+            batch_efficiency=float(top["batch_efficiency"]),
+            overtaking=top["overtaking"],
+            shared_executor=top["shared_executor"],
+        )
+        default_class, guard = top["default_class"], top["guard_executor"]
+        policy = RouterPolicy(
+            scheduling=scheduling,
+            mode=mode,
+            executor=top["executor"],
+            executor_version=top["executor_version"],
+            default_class=_least_urgent(classes) if default_class is None else default_class,
+            unknown_class_is_default=top["unknown_class"] == "default",
+            class_sources=tuple(_class_source(text) for text in top["class_sources"]),
+            guard_executor=not top["shared_executor"] if guard is None else guard,
+        )
+        self._cross_check(policy)
+        return policy
+
+    def _cross_check(self, policy: RouterPolicy) -> None:
+        """Whatever depends on more than one key."""
+        names = [traffic_class.name for traffic_class in policy.scheduling.classes]
+        for name in names:
+            if names.count(name) > 1:
+                raise self._error("class.name", name, "a name that no other [[class]] has")
+        if policy.default_class not in names:
+            raise self._error("default_class", policy.default_class, f"one of {', '.join(names)}")
+        for key in ("overtaking", "shared_executor"):
+            if getattr(policy.scheduling, key) and policy.mode is Mode.PLAIN:
+                raise self._error(key, True, f'{key} = false, or mode = "levels": Triton orders nothing in plain mode')
+
+    def _classes(self, tables: object) -> tuple[TrafficClass, ...]:
+        if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+            raise self._error("class", tables, "at least one table [[class]] with name and level")
+        classes = []
+        for index, table in enumerate(tables):
+            values = self._table(table, CLASS, f"class[{index}].")
+            classes.append(
+                TrafficClass(
+                    name=values["name"],
+                    level=values["level"],
+                    max_queue_size=values["max_queue_size"],
+                    default_timeout=values["default_timeout_microseconds"] * MICROSECOND,
+                    allow_timeout_override=values["allow_timeout_override"],
+                    timeout_action=TimeoutAction(values["timeout_action"]),
+                )
+            )
+        return tuple(classes)
+
+    def _table(
+        self, table: Mapping[str, Any], fields: Sequence[Field], prefix: str, also: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The values of one table, defaults filled in, each checked by itself."""
+        known = [field.key for field in fields]
+        for key in table:
+            if key not in known and key not in also:
+                raise self._unknown(prefix + key, table[key], key, [*known, *also])
+        values = {}
+        for field in fields:
+            value = table.get(field.key, field.default)
+            if value is REQUIRED:
+                raise PolicyError(f"{self._source}: {prefix}{field.key} is missing; write it: {field.meaning}")
+            if field.key in table:
+                self._check(prefix + field.key, value, field)
+            values[field.key] = value
+        return values
+
+    def _check(self, path: str, value: object, field: Field) -> None:
+        if not is_a(value, field.kind):
+            article = "an" if field.kind == "integer" else "a"
+            raise self._error(path, value, f"{article} {field.kind}: {field.meaning}")
+        remedy = field.check(value) if field.check is not None else None
+        if remedy is not None:
+            raise self._error(path, value, remedy)
+
+    def _unknown(self, path: str, value: object, key: str, known: Sequence[str]) -> PolicyError:
+        elsewhere = {field.key: "[executor_shape]" for field in EXECUTOR_SHAPE}
+        elsewhere |= {field.key: "[[class]]" for field in CLASS}
+        elsewhere |= {field.key: "the top of the file" for field in TOP_LEVEL}
+        meant = HABITS.get(key, key)
+        close = difflib.get_close_matches(meant, known, n=1, cutoff=0.6)
+        if close:
+            remedy = f"did you mean {close[0]}?"
+        elif meant in elsewhere:
+            remedy = f"{meant} belongs in {elsewhere[meant]}"
+        else:
+            nearest = difflib.get_close_matches(meant, [*known, *elsewhere], n=1, cutoff=0.0)
+            remedy = f"no such key; the nearest is {nearest[0]}"
+        return PolicyError(f"{self._source}: unknown key {path} = {value!r}: {remedy}")
+
+    def _error(self, path: str, value: object, remedy: str) -> PolicyError:
+        shown = "missing" if value is None else f"= {value!r}"
+        return PolicyError(f"{self._source}: {path} {shown} cannot be used; write {remedy}")
+
+
+def _class_source(text: str) -> ClassSource:
+    if text.startswith(HEADER_PREFIX):
+        return ClassSource(SourceKind.HEADER, text.removeprefix(HEADER_PREFIX).lower())
+    return ClassSource(SourceKind(text))
+
+
+def _least_urgent(classes: Sequence[TrafficClass]) -> str:
+    """Unmodified callers never become urgent; of several at that level the last one written."""
+    lowest = max(traffic_class.level for traffic_class in classes)
+    return [traffic_class.name for traffic_class in classes if traffic_class.level == lowest][-1]
