@@ -112,6 +112,7 @@ def _check_pool(value: str | None, least: int) -> None:
         enough = False
     if not enough:
         raise SetupError(
-            f"--backend-config=python,thread-pool-size={value} cannot be passed on: the routers of this repository need a "
-            f"whole number of at least {least} (calls in flight and replies hold a thread each); leave it out, and serve sets it"
+            f"--backend-config=python,thread-pool-size={value} cannot be passed on: the routers of this repository "
+            f"need a whole number of at least {least} (calls in flight and replies hold a thread each); leave it out, "
+            "and serve sets it"
         )

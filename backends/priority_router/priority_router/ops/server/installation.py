@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -25,6 +25,9 @@ NVIDIA_SERVER: Final = Path("/opt/tritonserver/bin/tritonserver")
 EMBEDDED_PYTHONS: Final = ((3, 11), (3, 12))
 EMBEDDED_GLIBC: Final = (2, 35)
 _PROBE_SECONDS: Final = 60.0
+_NUMPY_QUESTION: Final = (
+    "import json, sys, numpy; print(json.dumps([sys.version_info[:2], numpy.__version__, numpy.__file__]))"
+)
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ def libpython_folder() -> Path:
         if (folder / name).exists():
             return folder
     raise SetupError(
-        f"the embedded server's Python stub needs {name}, and the interpreter {sys.executable} comes without it (a static "
-        f"build; looked in {', '.join(str(folder) for folder in dict.fromkeys(candidates))}); use one built with "
+        f"the embedded server's Python stub needs {name}, and the interpreter {sys.executable} comes without it "
+        f"(a static build; looked in {', '.join(map(str, dict.fromkeys(candidates)))}); use one built with "
         "--enable-shared (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared, Debian: package "
         f"libpython{sys.version_info.major}.{sys.version_info.minor}, uv and conda builds have it)"
     )
@@ -133,7 +136,9 @@ def check_stub(stub: Path, environment: dict[str, str]) -> None:
     """
     # The server takes any other status than 1 as a missing execute permission and then narrows the file's mode.
     try:
-        run = subprocess.run([stub], env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+        run = subprocess.run(
+            [stub], env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(
             f"the Python stub {stub} cannot be started ({error}); if its folder forbids programs (noexec), set TMPDIR "
@@ -153,26 +158,31 @@ def check_numpy(environment: dict[str, str]) -> None:
     Raises:
         SetupError: the interpreter, the version and the file found.
     """
-    code = "import json,sys,numpy;print(json.dumps([sys.executable,list(sys.version_info[:2]),numpy.__version__,numpy.__file__]))"
-    command = ["/bin/sh", "-c", 'exec python3 -I -c "$1"', "sh", code]
+    interpreter = shutil.which("python3", path=environment.get("PATH"))
+    if interpreter is None:
+        raise SetupError("no python3 on the server's PATH; its Python stub runs the first one")
     try:
-        run = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
-        )
-        interpreter, minor, version, file = json.loads(run.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        said = run.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise SetupError(
-            f"the first python3 on the server's PATH ({environment.get('PATH', '').split(os.pathsep)[0]}) has no usable "
-            f"numpy: {' '.join(said)}; install 'numpy<2' for it"
-        ) from error
+        run = _run([interpreter, "-I", "-c", _NUMPY_QUESTION], environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{interpreter}, which the server's Python stub runs, does not start: {error}") from error
+    if run.returncode != 0:
+        said = (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1]
+        raise SetupError(f"{interpreter}, which the server's Python stub runs, has no usable numpy: {said}")
+    minor, version, file = json.loads(run.stdout)
     if minor != list(sys.version_info[:2]):
-        raise SetupError(f"the stub would run {interpreter} (Python {minor[0]}.{minor[1]}), not {sys.executable}")
+        raise SetupError(
+            f"the server's Python stub would run {interpreter} (Python {minor[0]}.{minor[1]}), but it is made for that "
+            f"of {sys.executable}"
+        )
     if int(version.split(".")[0]) >= 2:
         raise SetupError(
             f"numpy {version} ({file}, for {interpreter}) corrupts tensors in the embedded Triton 24.10; "
             f"run: {interpreter} -m pip install 'numpy<2'"
         )
+
+
+def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
 
 
 def _wheel_folder() -> Path | None:

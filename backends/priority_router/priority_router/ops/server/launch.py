@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Becomes tritonserver, having asked the kernel to stop it should its parent die.
 
-Run as a file, by its path: ``python launch.py PARENT_PID PROGRAM ARGS...``. The request survives the exec. A new process
-asks for it, not a function between fork and exec, since the latter is unsafe in a program with threads.
+Run as a file, by its path: ``python launch.py PARENT_PID PROGRAM ARGS...``. The request survives the exec. A program of
+its own asks for it, not a function between fork and exec, since that is unsafe in a process with threads.
 """
 
 import ctypes

@@ -26,8 +26,9 @@ class ServerLog(abc.ABC):
     def text(self) -> str:
         """What was written so far, as far as it is kept."""
 
+    @abc.abstractmethod
     def close(self) -> None:
-        """Called when the last process of the server is gone."""
+        """Called when the last process of the server is gone; `text` stays."""
 
 
 class FileLog(ServerLog):
@@ -35,6 +36,7 @@ class FileLog(ServerLog):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._last = ""
 
     @contextlib.contextmanager
     def writer(self) -> Iterator[BinaryIO]:
@@ -43,11 +45,14 @@ class FileLog(ServerLog):
             yield file
 
     def text(self) -> str:
-        """The whole file; empty when it is gone."""
-        try:
-            return self.path.read_text(errors="replace")
-        except OSError:
-            return ""
+        """The whole file, as last seen when it is gone."""
+        with contextlib.suppress(OSError):
+            self._last = self.path.read_text(errors="replace")
+        return self._last
+
+    def close(self) -> None:
+        """Reads what a file that goes with the server holds."""
+        self.text()
 
 
 class ForwardedLog(ServerLog):

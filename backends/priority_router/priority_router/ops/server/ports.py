@@ -43,20 +43,20 @@ def pick_free(host: str, taken: Collection[int] = ()) -> int:
     after the models have loaded, and a busy machine's own connections would take some in the meantime.
     """
     lowest, highest = _ephemeral_range()
-    choice = [*range(_LOWEST_PICKED, lowest), *range(highest + 1, 65536)] or [*range(1024, 65536)]
-    error: OSError | None = None
+    choice: list[int] = [*range(_LOWEST_PICKED, lowest), *range(highest + 1, 65536)] or [*range(1024, 65536)]
+    reason = "all tried are in use"
     for port in random.sample(choice, min(_TRIES, len(choice))):
         if port in taken:
             continue
         try:
             _bind(host, port)
         except OSError as fault:
-            error = fault
             if fault.errno != errno.EADDRINUSE:
+                reason = str(fault.strerror)
                 break
         else:
             return port
-    raise SetupError(f"no free port found on {host}: {error and error.strerror}; name one with --http-port and the like")
+    raise SetupError(f"no free port found on {host}: {reason}; name one with --http-port and the like")
 
 
 def resolve(host: str) -> str:

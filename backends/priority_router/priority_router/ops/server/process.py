@@ -6,19 +6,18 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from priority_router.control import CONTROL_DIR_ENV, ControlDirectory
+from priority_router.control import ControlDirectory
 from priority_router.errors import SetupError
-from priority_router.hooks import GUARDED_MODELS_ENV, format_guarded_models
-from priority_router.ops.server import arguments, children, installation, launch, ports, readiness, routers
+from priority_router.ops.server import arguments, children, command, installation, launch, ports, readiness, routers
 from priority_router.ops.server.layout import Layout
 from priority_router.ops.server.log import FileLog, ServerLog
 
@@ -29,21 +28,16 @@ DRAIN_SECONDS: Final = 8.0
 """Of these, at most, for queued requests to be served."""
 
 _KILL_RESERVE_SECONDS: Final = 1.0
-_EXIT_TIMEOUT_SECONDS: Final = 5
-_READY_POLL_SECONDS: Final = 0.05
-_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_POLL_SECONDS: Final = 0.05
 
 
 class Server:
     """A running server; a context manager that starts it and stops it.
 
-    The process is stopped when the thread that started it ends, or its process: start it from a thread that lives on.
+    tritonserver ends when the thread that started it ends: start it from one that lives on, such as the main thread.
 
     Attributes:
-        http: ``host:port`` that clients connect to.
-        grpc: the same for gRPC; None when it was switched off.
-        metrics: the same for metrics; None when they were switched off.
-        warnings: what the user should know though the server serves.
+        warnings: what the user should know though the server serves, or about how it stopped.
     """
 
     def __init__(
@@ -76,9 +70,9 @@ class Server:
             log: file for the server's output, or an object that takes it; default a file that goes with the server.
             ready_timeout: seconds until every model must serve.
         """
-        single = isinstance(repository, str | Path)
-        self._repositories = [Path(repository)] if single else [Path(path) for path in repository]  # type: ignore[arg-type, union-attr]
-        self._host = ports.resolve(host)
+        several = [repository] if isinstance(repository, str | Path) else repository
+        self._repositories = [Path(path) for path in several]
+        self._host = host
         self._ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
         self._hooks = hooks
         self._guard = guard
@@ -87,11 +81,12 @@ class Server:
         self._log_choice = log
         self._ready_timeout = ready_timeout
         self._region_prefix = f"priority_router_{os.getpid()}_{secrets.token_hex(4)}_"
+        self._hurry = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._layout: Layout | None = None
         self._log: ServerLog | None = None
         self._control: ControlDirectory | None = None
-        self._passed: arguments.Passed | None = None
+        self._addresses: command.Addresses | None = None
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
@@ -101,7 +96,7 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.stop()
+        self.stop(drain=kind is None)
 
     @property
     def pid(self) -> int:
@@ -124,6 +119,13 @@ class Server:
         return self._address("metrics")
 
     @property
+    def addresses(self) -> command.Addresses:
+        """Every address; known once the server was started."""
+        if self._addresses is None:
+            raise SetupError("the server was not started")
+        return self._addresses
+
+    @property
     def log_path(self) -> Path:
         """File with the server's output."""
         if not isinstance(self._log, FileLog):
@@ -131,24 +133,53 @@ class Server:
         return self._log.path
 
     def log_text(self) -> str:
-        """The server's output so far, as far as it is kept."""
+        """The server's output so far, as far as it is kept; also after the end."""
         return self._log.text() if self._log is not None else ""
+
+    def stub_pids(self) -> dict[str, int]:
+        """Python processes of the models: name of the instance, such as ``router_0_0``, to process id."""
+        return {name: pid for pid, name in children.stubs(self.pid).items()}
+
+    def undrained(self) -> list[str]:
+        """Routers that have not reported yet that all their requests are answered."""
+        return self._control.undrained() if self._control is not None else []
 
     def start(self) -> None:
         """Checks, starts, and returns when every model serves.
 
         Raises:
-            SetupError: it cannot start, with the reason; nothing is left running.
+            SetupError: it cannot start, with the reason, or `hurry` was called; nothing is left running.
             PolicyError: a router's policy cannot be used.
         """
         found = routers.find_routers(self._repositories)
-        self._passed = arguments.read(self._extra_args, routers.least_pool(found))
-        self._choose_ports(self._passed)
+        pool = routers.least_pool(found)
+        passed = arguments.read(self._extra_args, pool)
+        self._addresses = self._choose_addresses(passed)
         triton = installation.find()
-        self._layout = Layout(triton, hooks=self._hooks)
+        self._layout = layout = Layout(triton, hooks=self._hooks)
         try:
-            self._launch(triton, found, self._layout)
-            self._wait_until_ready()
+            environment = command.server_environment(
+                os.environ,
+                python=triton.python,
+                libraries=triton.libraries,
+                control=layout.control,
+                hooks=layout.hooks,
+                guarded=routers.guarded_models(found) if self._guard else {},
+                extra=self._environment,
+            )
+            if layout.stub is not None:
+                installation.check_numpy(environment)
+                installation.check_stub(layout.stub, environment)
+            words = command.server_arguments(
+                [layout.repository(path) for path in self._repositories],
+                layout.backends,
+                self._addresses,
+                pool=pool,
+                region_prefix=self._region_prefix,
+                passed=passed,
+            )
+            self._launch([str(triton.binary), *words], environment, layout)
+            self._wait_until_ready(passed)
         except BaseException:
             self.kill()
             raise
@@ -164,6 +195,10 @@ class Server:
         except subprocess.TimeoutExpired:
             return None
 
+    def hurry(self) -> None:
+        """Ends a `start` or a `stop` in progress at once, by killing; callable from a signal handler."""
+        self._hurry.set()
+
     def stop(self, *, drain: bool = True) -> None:
         """Drains the routers, stops tritonserver, and leaves nothing behind; at most 15 s. A second call does nothing.
 
@@ -175,23 +210,22 @@ class Server:
         started = time.monotonic()
         if drain and self._control is not None:
             self._control.order_drain()
-            while self._process.poll() is None and self.undrained() and time.monotonic() < started + DRAIN_SECONDS:
-                time.sleep(_READY_POLL_SECONDS)
+            self._wait_while(self.undrained, started + DRAIN_SECONDS)
+            if self._process.poll() is None and (left := self.undrained()):
+                self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
-        self.wait(max(0.0, started + STOP_SECONDS - _KILL_RESERVE_SECONDS - time.monotonic()))
+        self._wait_while(lambda: True, started + STOP_SECONDS - _KILL_RESERVE_SECONDS)
+        if self._process.poll() is None:
+            self.warnings.append("tritonserver did not end by itself and was killed")
         self.kill()
-
-    def undrained(self) -> list[str]:
-        """Routers that have not reported yet that all their requests are answered."""
-        return self._control.undrained() if self._control is not None else []
 
     def kill(self) -> None:
         """Ends every process of the server at once and removes what they left. A second call does nothing."""
         if self._process is not None:
             left = children.kill_all(self._process.pid, time.monotonic() + _KILL_RESERVE_SECONDS)
             if left:
-                self.warnings.append(f"processes {left} did not end")
+                self.warnings.append(f"processes {left} outlived SIGKILL")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_KILL_RESERVE_SECONDS)
             self._process = None
@@ -204,21 +238,27 @@ class Server:
             self._layout.remove()
             self._layout = None
 
-    def stub_pids(self) -> dict[str, int]:
-        """Python processes of the models: name of the instance, such as ``router_0_0``, to process id."""
-        return {name: pid for pid, name in children.stubs(self.pid).items()}
+    def _choose_addresses(self, passed: arguments.Passed) -> command.Addresses:
+        host = ports.resolve(self._host)
+        on = {"http": True, "grpc": passed.grpc, "metrics": passed.metrics}
+        wanted = {purpose: port for purpose, port in self._ports.items() if on[purpose]}
+        for purpose, port in wanted.items():
+            if port:
+                ports.check_free(host, port, purpose)
+        for purpose, port in wanted.items():
+            if not port:
+                wanted[purpose] = ports.pick_free(host, wanted.values())
+        return command.Addresses(host, wanted)
 
-    def _launch(self, triton: installation.Installation, found: Sequence[routers.Router], layout: Layout) -> None:
+    def _launch(self, words: Sequence[str], environment: Mapping[str, str], layout: Layout) -> None:
         self._control = ControlDirectory(layout.control)
-        environment = self._child_environment(triton, found, layout)
-        if triton.embedded and layout.stub is not None:
-            installation.check_numpy(environment)
-            installation.check_stub(layout.stub, environment)
-        self._log = self._open_log(layout)
-        command = [str(triton.binary), *self._command(found, layout)]
+        if isinstance(self._log_choice, ServerLog):
+            self._log = self._log_choice
+        else:
+            self._log = FileLog(Path(self._log_choice) if self._log_choice else layout.root / "server.log")
         with self._log.writer() as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *command],
+                [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *words],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -226,93 +266,61 @@ class Server:
                 start_new_session=True,
             )
 
-    def _child_environment(
-        self, triton: installation.Installation, found: Sequence[routers.Router], layout: Layout
-    ) -> dict[str, str]:
-        environment = dict(os.environ)
-        if triton.python is not None:
-            _prepend(environment, "PATH", triton.python.parent)
-        for folder in reversed(triton.libraries):
-            _prepend(environment, "LD_LIBRARY_PATH", folder)
-        environment[CONTROL_DIR_ENV] = str(layout.control)
-        if layout.hooks is not None:
-            _prepend(environment, "LD_PRELOAD", layout.hooks)
-            closed = routers.guarded_models(found) if self._guard else {}
-            environment[GUARDED_MODELS_ENV] = format_guarded_models(closed)
-        environment.update(self._environment)
-        return environment
-
-    def _command(self, found: Sequence[routers.Router], layout: Layout) -> list[str]:
-        assert self._passed is not None
-        settings = {
-            "thread-pool-size": str(routers.least_pool(found)),
-            "shm-region-prefix-name": self._region_prefix,
-        }
-        command = [f"--model-repository={layout.repository(path)}" for path in self._repositories]
-        command.append(f"--backend-directory={layout.backends}")
-        command.append(f"--exit-timeout-secs={_EXIT_TIMEOUT_SECONDS}")
-        for purpose in self._purposes(self._passed):
-            command += [f"--{purpose}-address={self._host}", f"--{purpose}-port={self._ports[purpose]}"]
-        for key, value in settings.items():
-            if key not in self._passed.backend_settings:
-                command.append(f"--backend-config=python,{key}={value}")
-        return [*command, *self._passed.words]
-
-    def _choose_ports(self, passed: arguments.Passed) -> None:
-        for purpose in self._purposes(passed):
-            if self._ports[purpose]:
-                ports.check_free(self._host, self._ports[purpose], purpose)
-        for purpose in self._purposes(passed):
-            if not self._ports[purpose]:
-                self._ports[purpose] = ports.pick_free(self._host, self._ports.values())
-
-    def _purposes(self, passed: arguments.Passed) -> list[str]:
-        served = {"http": True, "grpc": passed.grpc, "metrics": passed.metrics}
-        return [purpose for purpose, on in served.items() if on]
-
-    def _wait_until_ready(self) -> None:
-        assert self._passed is not None
-        process, host = self._running(), self._client_host()
+    def _wait_until_ready(self, passed: arguments.Passed) -> None:
+        host, http = self.addresses.client_host, self.addresses.ports["http"]
         deadline = time.monotonic() + self._ready_timeout
-        while time.monotonic() < deadline:
-            if process.poll() is not None:
-                raise SetupError(f"tritonserver did not start: {readiness.explain(self.log_text())}")
-            status = readiness.ready_status(host, self._ports["http"])
+        while time.monotonic() < deadline and not self._hurry.is_set():
+            status = readiness.ready_status(host, http)
             if status in (401, 403):
-                raise SetupError("the health API is restricted (--http-restricted-api); serve needs it to see the models")
-            if status == 200 and all(
-                readiness.listening(host, self._ports[purpose]) for purpose in self._purposes(self._passed)
-            ):
+                raise SetupError("the health API is restricted (--http-restricted-api); serve must be able to ask it")
+            # The answer may have been that of another server, which kept ours from starting.
+            if self._running().poll() is not None:
+                raise SetupError(f"tritonserver did not start:\n{readiness.explain(self._whole_log(passed))}")
+            listening = all(readiness.listening(host, port) for port in self.addresses.ports.values())
+            if listening and status == 200:
                 return
-            time.sleep(_READY_POLL_SECONDS)
-        states = readiness.model_states(host, self._ports["http"])
-        waiting = [f"{model} is {state} {reason}".strip() for model, (state, reason) in states.items() if state != "READY"]
+            if listening and status is not None and not passed.exit_on_error:
+                # The server opens its ports only after it has tried every model, and was told to go on without some.
+                self.warnings += self._not_ready()
+                return
+            time.sleep(_POLL_SECONDS)
+        if self._hurry.is_set():
+            raise SetupError("stopped before the models served")
         raise SetupError(
-            f"not every model serves after {self._ready_timeout:g} s"
-            + (f": {'; '.join(waiting)}" if waiting else "")
-            + f"; the server's last words:\n{readiness.tail(self.log_text())}"
+            "\n".join(
+                [
+                    f"not every model serves after {self._ready_timeout:g} s",
+                    *self._not_ready(),
+                    f"the server's last words:\n{readiness.tail(self._whole_log(passed))}",
+                ]
+            )
         )
 
-    def _open_log(self, layout: Layout) -> ServerLog:
-        if isinstance(self._log_choice, ServerLog):
-            return self._log_choice
-        return FileLog(Path(self._log_choice) if self._log_choice else layout.root / "server.log")
+    def _not_ready(self) -> list[str]:
+        states = readiness.model_states(self.addresses.client_host, self.addresses.ports["http"])
+        return [
+            f"model {model} is {state or 'not loaded'}{': ' if reason else ''}{reason}"
+            for model, (state, reason) in states.items()
+            if state != "READY"
+        ]
+
+    def _whole_log(self, passed: arguments.Passed) -> str:
+        own = Path(passed.log_file) if passed.log_file else None
+        return self.log_text() + (own.read_text(errors="replace") if own is not None and own.is_file() else "")
+
+    def _wait_while(self, condition: Callable[[], object], deadline: float) -> None:
+        """Returns when the server ended, the condition is false, time is up, or somebody is in a hurry."""
+        process = self._running()
+        while process.poll() is None and condition() and time.monotonic() < deadline and not self._hurry.is_set():
+            time.sleep(_POLL_SECONDS)
 
     def _address(self, purpose: str) -> str:
-        if self._passed is None or purpose not in self._purposes(self._passed):
-            raise SetupError(f"this server has no {purpose} address: it was not started, or that was switched off")
-        host = self._client_host()
-        return f"[{host}]:{self._ports[purpose]}" if ":" in host else f"{host}:{self._ports[purpose]}"
-
-    def _client_host(self) -> str:
-        return _WILDCARDS.get(self._host, self._host)
+        address = self.addresses.of(purpose)
+        if address is None:
+            raise SetupError(f"this server has no {purpose} address: that was switched off")
+        return address
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise SetupError("the server is not running")
         return self._process
-
-
-def _prepend(environment: dict[str, str], name: str, path: Path) -> None:
-    earlier = environment.get(name)
-    environment[name] = f"{path}{os.pathsep}{earlier}" if earlier else str(path)

@@ -51,7 +51,7 @@ def listening(host: str, port: int) -> bool:
 
 
 def explain(log: str) -> str:
-    """The reasons in a server's log for not starting: which model failed and why, else its last errors, else its end."""
+    """Why a server did not start, from its log: which model failed and why, else its errors, else its last words."""
     lines = log.splitlines()
     reasons: dict[str, None] = {}
     for line in lines:

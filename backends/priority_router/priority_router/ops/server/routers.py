@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from priority_router.config import load_policy
 from priority_router.control import TRITON_DEFAULT_POOL, thread_pool_size
 from priority_router.errors import SetupError
 
@@ -44,8 +45,6 @@ def find_routers(repositories: Iterable[Path]) -> list[Router]:
         check_repository(repository)
         for path in sorted(repository.glob(f"*/*/{POLICY_FILE}")):
             if path.parent.name.isdigit():
-                from priority_router.config import load_policy
-
                 policy = load_policy(path)
                 found.append(
                     Router(

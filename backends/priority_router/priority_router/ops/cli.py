@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: picks the command; each module brings its own options and is imported only when it is run.
+
+So ``serve``, ``probe`` and ``install`` need the standard library and numpy alone, whatever the others need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from priority_router import __version__
+from priority_router.errors import PriorityRouterError
+
+COMMANDS: Final = {
+    "serve": ("priority_router.ops.server.serve", "run tritonserver with the router's backend and hooks"),
+    "probe": ("priority_router.ops.probe.command", "ask for one real answer through the router: exit code 0 or 1"),
+    "install": ("priority_router.ops.install", "write the backend folder for a server that `serve` does not start"),
+    "bench": ("priority_router.ops.bench.cli", "measure the router against stock Triton, side by side"),
+}
+"""Command to the module whose ``main(words)`` runs it, and one line of help."""
+
+_EXTRAS: Final = {"tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        words: arguments without the program's name; default those of the process.
+
+    Returns:
+        Exit status: 0 success, 1 failure with the reason on stderr, 2 wrong use.
+    """
+    given = list(sys.argv[1:] if words is None else words)
+    width = max(map(len, COMMANDS))
+    parser = argparse.ArgumentParser(
+        prog="priority-router",
+        description="A priority lane for one Triton model shared by several classes of traffic.",
+        epilog="commands:\n" + "\n".join(f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"priority-router {__version__}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below; COMMAND --help says more")
+    name = parser.parse_args(given[:1]).command
+    try:
+        return _command(name)(given[1:])
+    except PriorityRouterError as error:
+        print(f"priority-router {name}: error: {error}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(
+            f"priority-router {name}: error: it needs the package {error.name}; "
+            f"run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'",
+            file=sys.stderr,
+        )
+    return 1
+
+
+def _command(name: str) -> Callable[[Sequence[str]], int]:
+    run: Callable[[Sequence[str]], int] = importlib.import_module(COMMANDS[name][0]).main
+    return run
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``serve``: one server in the foreground, until a signal."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final
+
+from priority_router.errors import SetupError
+from priority_router.ops.server.log import ForwardedLog
+from priority_router.ops.server.process import STOP_SECONDS, Server
+
+HTTP_PORT: Final = 8000
+GRPC_PORT: Final = 8001
+METRICS_PORT: Final = 8002
+READY_SECONDS: Final = 600.0
+"""Large models load for minutes; the log on stderr shows what happens meanwhile."""
+
+_POLL_SECONDS: Final = 0.25
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs a server until SIGTERM, SIGINT or SIGHUP, or until it ends by itself.
+
+    Args:
+        words: options; what follows ``--`` goes to tritonserver.
+
+    Returns:
+        0 after an ordered stop, 1 when the server ended by itself.
+
+    Raises:
+        PriorityRouterError: it could not start, with the reason.
+    """
+    own, passed = _split(words)
+    options = _parser().parse_args(own)
+    server = Server(
+        options.model_repository,
+        host=options.host,
+        http_port=options.http_port,
+        grpc_port=options.grpc_port,
+        metrics_port=options.metrics_port,
+        extra_args=passed,
+        log=ForwardedLog(),
+        ready_timeout=options.ready_timeout,
+    )
+    orders = _Orders(server)
+    try:
+        return _run(server, orders)
+    except SetupError:
+        if orders.stop.is_set():
+            return 0
+        raise
+    finally:
+        server.kill()
+        for warning in server.warnings:
+            _say(warning)
+
+
+def _run(server: Server, orders: _Orders) -> int:
+    server.start()
+    orders.started = True
+    while server.warnings:
+        _say(server.warnings.pop(0))
+    addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
+    print("ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()), flush=True)
+    while not orders.stop.wait(_POLL_SECONDS):
+        status = server.wait(0)
+        if status is not None:
+            _say(f"error: tritonserver ended by itself, with {_describe(status)}; its last words are above")
+            return 1
+    _say(f"stopping: draining first, {STOP_SECONDS:g} s at most; a second signal stops at once")
+    server.stop()
+    return 0
+
+
+class _Orders:
+    """Turns signals into orders: the first stops in good order (during the start: at once), the second at once."""
+
+    def __init__(self, server: Server) -> None:
+        self.stop = threading.Event()
+        self.started = False
+        self._server = server
+        for number in _SIGNALS:
+            signal.signal(number, self._handle)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.stop.is_set() or not self.started:
+            self._server.hurry()
+        self.stop.set()
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    own = list(words)
+    if "--" not in own:
+        return own, []
+    at = own.index("--")
+    return own[:at], own[at + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="priority-router serve",
+        description="Starts tritonserver (NVIDIA's in its image, else the CPU server of nvidia-pytriton) with the "
+        "router's backend and hooks, and prints one line `ready http=... grpc=... metrics=...` when the models serve. "
+        "The server's log goes to stderr. SIGTERM and Ctrl-C drain the routers and stop within 15 s.",
+        usage="%(prog)s --model-repository DIR [options] [-- ARGUMENTS FOR TRITONSERVER]",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model-repository", metavar="DIR", action="append", required=True, help="model repository; may be repeated"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 = all (default %(default)s)")
+    for purpose, port in (("http", HTTP_PORT), ("grpc", GRPC_PORT), ("metrics", METRICS_PORT)):
+        parser.add_argument(
+            f"--{purpose}-port", type=_port, default=port, metavar="N", help="0 = pick a free one (default %(default)s)"
+        )
+    parser.add_argument(
+        "--ready-timeout",
+        type=_seconds,
+        default=READY_SECONDS,
+        metavar="SECONDS",
+        help="give up when the models do not serve by then (default %(default)g)",
+    )
+    return parser
+
+
+def _port(word: str) -> int:
+    if word.isascii() and word.isdigit() and int(word) <= 65535:
+        return int(word)
+    raise argparse.ArgumentTypeError(f"{word!r} is not a port (0 to 65535)")
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < threading.TIMEOUT_MAX:
+        return seconds
+    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
+
+
+def _describe(status: int) -> str:
+    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+def _say(text: str) -> None:
+    print(f"priority-router serve: {text}", file=sys.stderr, flush=True)
