@@ -34,6 +34,12 @@ REPLY_THREADS: Final = 4
 WRITTEN_OFF_LIMIT: Final = 8
 """Calls without an answer that a router gives up before it answers UNAVAILABLE; each keeps its thread."""
 
+CALLS_PER_INSTANCE: Final = 4
+"""A router may have this many calls in flight for each executor instance (with a shared executor)."""
+
+OTHER_THREADS: Final = WRITTEN_OFF_LIMIT + REPLY_THREADS
+"""Threads that a router needs besides those of its calls in flight."""
+
 TRITON_DEFAULT_POOL: Final = 32
 """Threads Triton itself gives to each instance of a Python-based backend."""
 
@@ -46,9 +52,9 @@ def thread_pool_size(instances: int) -> int:
     """Threads that the server must keep for one router: each call in flight and each reply being sent holds one.
 
     Args:
-        instances: executor instances over all devices, at least 1; up to 4 calls each are in flight.
+        instances: executor instances over all devices, at least 1.
     """
-    return max(TRITON_DEFAULT_POOL, 4 * instances + WRITTEN_OFF_LIMIT + REPLY_THREADS)
+    return max(TRITON_DEFAULT_POOL, CALLS_PER_INSTANCE * instances + OTHER_THREADS)
 
 
 class RouterChannel:

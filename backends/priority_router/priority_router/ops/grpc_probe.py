@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``probe`` over gRPC; needs the package tritonclient."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import tritonclient.grpc
+from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+
+from priority_router.ops.probe.question import zero_inputs
+
+
+def ask(address: str, model: str, timeout: float) -> str:
+    """Sends one request of zeros.
+
+    Args:
+        address: ``HOST:PORT``.
+        model: the model to ask.
+        timeout: seconds for both calls together.
+
+    Returns:
+        What went wrong; empty after a real answer.
+    """
+    deadline = time.monotonic() + timeout
+    with tritonclient.grpc.InferenceServerClient(address) as client:
+        try:
+            reply = client.get_model_config(model, as_json=True, client_timeout=timeout)
+            inputs = []
+            for zeros in zero_inputs(reply["config"]):
+                tensor = tritonclient.grpc.InferInput(zeros.name, list(zeros.shape), zeros.datatype)
+                kind = triton_to_np_dtype(zeros.datatype)
+                tensor.set_data_from_numpy(np.full(zeros.shape, b"" if kind is np.object_ else 0, kind))
+                inputs.append(tensor)
+            answer = client.infer(model, inputs, client_timeout=max(0.001, deadline - time.monotonic()))
+        except InferenceServerException as error:
+            return f"{error.status()}: {error.message()}"
+    return "" if answer.get_response().outputs else "the answer has no outputs"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``probe``: exit code 0 when the model answers within the time limit, 1 with a one-line reason if not."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import queue
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from priority_router.ops.probe.question import Unanswerable, encode, zero_inputs
+
+DEFAULT_URL: Final = "http://127.0.0.1:8000"
+DEFAULT_MODEL: Final = "router"
+DEFAULT_SECONDS: Final = 5.0
+
+
+class ProbeFailed(Exception):
+    """No answer, or an error for an answer; the text is the reason in one line."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Asks once.
+
+    Args:
+        words: options.
+
+    Returns:
+        0 after a real answer, else 1.
+    """
+    options = _parser().parse_args(words)
+    started = time.monotonic()
+    try:
+        probe(options.url, options.model, options.timeout)
+    except ProbeFailed as reason:
+        print(f"priority-router probe: {options.model} at {options.url}: {reason}", file=sys.stderr)
+        return 1
+    print(f"{options.model} at {options.url} answered in {(time.monotonic() - started) * 1e3:.0f} ms")
+    return 0
+
+
+def probe(url: str, model: str, timeout: float) -> None:
+    """Sends one request of zeros, as the model's default class, and waits for a real answer.
+
+    Args:
+        url: ``http://HOST:PORT``, ``https://...`` or ``grpc://...``; the last needs the package tritonclient.
+        model: the model to ask, normally a router.
+        timeout: seconds for everything: connecting, reading the configuration, the answer.
+
+    Raises:
+        ProbeFailed: with the reason.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https", "grpc") or not parts.hostname:
+        raise ProbeFailed("not an address; write http://HOST:PORT or grpc://HOST:PORT")
+    try:
+        parts.port  # noqa: B018 - reading it is the check
+    except ValueError:
+        raise ProbeFailed("not an address: the port is not a number from 0 to 65535") from None
+    ask = _ask_grpc if parts.scheme == "grpc" else _ask_http
+    _within(timeout, lambda: ask(parts, model, timeout))
+
+
+def _within(timeout: float, ask: Callable[[], None]) -> None:
+    # Time limits of sockets restart with every byte; a thread that is left behind does not.
+    outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            ask()
+        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread
+            outcome.put(error)
+        else:
+            outcome.put(None)
+
+    threading.Thread(target=run, name="probe", daemon=True).start()
+    try:
+        error = outcome.get(timeout=timeout)
+    except queue.Empty:
+        raise ProbeFailed(f"no answer within {timeout:g} s") from None
+    if isinstance(error, TimeoutError):
+        raise ProbeFailed(f"no answer within {timeout:g} s") from error
+    if isinstance(error, Unanswerable | OSError | http.client.HTTPException):
+        raise ProbeFailed(_one_line(str(error) or type(error).__name__)) from error
+    if error is not None:
+        raise error
+
+
+def _ask_http(address: urllib.parse.SplitResult, model: str, timeout: float) -> None:
+    kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+    connection = kind(address.hostname or "", address.port, timeout=timeout)
+    path = f"{address.path.rstrip('/')}/v2/models/{urllib.parse.quote(model, safe='')}"
+    try:
+        config = json.loads(_request(connection, "GET", f"{path}/config"))
+        body, header_length = encode(zero_inputs(config))
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Inference-Header-Content-Length": str(header_length),
+        }
+        _check_answer(_request(connection, "POST", f"{path}/infer", body, headers))
+    finally:
+        connection.close()
+
+
+def _request(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    connection.request(method, path, body, dict(headers or {}))
+    response = connection.getresponse()
+    content = response.read()
+    if response.status != 200:
+        raise ProbeFailed(f"HTTP {response.status}: {_error_text(content) or response.reason}")
+    length = response.getheader("Inference-Header-Content-Length")
+    return content[: int(length)] if length and length.isdigit() else content
+
+
+def _check_answer(content: bytes) -> None:
+    try:
+        outputs = json.loads(content).get("outputs")
+    except (ValueError, AttributeError):
+        raise ProbeFailed("the answer is not one of the inference protocol; is this Triton's HTTP port?") from None
+    if not outputs:
+        raise ProbeFailed("the answer has no outputs")
+
+
+def _error_text(content: bytes) -> str:
+    try:
+        said: Any = json.loads(content)["error"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return _one_line(str(said))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _ask_grpc(address: urllib.parse.SplitResult, model: str, timeout: float) -> None:
+    # Optional: the wire needs a package that NVIDIA's server image does not have.
+    from priority_router.ops import grpc_probe
+
+    error = grpc_probe.ask(address.netloc, model, timeout)
+    if error:
+        raise ProbeFailed(_one_line(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="priority-router probe",
+        description="Asks for one real answer: exit code 0 when it comes in time, 1 with the reason when not. "
+        "Unlike the health endpoints it notices a router whose process has died.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--url", default=DEFAULT_URL, help="http://, https:// or (with tritonclient) grpc:// (default %(default)s)"
+    )
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="model to ask (default %(default)s)")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=DEFAULT_SECONDS,
+        metavar="SECONDS",
+        help="for everything (default %(default)g)",
+    )
+    return parser
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < threading.TIMEOUT_MAX:
+        return seconds
+    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")

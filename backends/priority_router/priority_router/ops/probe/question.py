@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A question that any model can be asked: its required inputs, filled with zeros, made from the model's configuration.
+
+Law: values in, values out; what carries the question over the wire is elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_ITEM_BYTES: Final = {
+    "BOOL": 1,
+    "UINT8": 1,
+    "UINT16": 2,
+    "UINT32": 4,
+    "UINT64": 8,
+    "INT8": 1,
+    "INT16": 2,
+    "INT32": 4,
+    "INT64": 8,
+    "FP16": 2,
+    "BF16": 2,
+    "FP32": 4,
+    "FP64": 8,
+    "BYTES": 4,  # an empty string is its length, as 32 bits
+}
+
+
+class Unanswerable(Exception):
+    """No question can be made for this model; the text says why."""
+
+
+@dataclass(frozen=True)
+class ZeroTensor:
+    """An input of zeros, or of empty strings.
+
+    Attributes:
+        name: the input.
+        datatype: as the protocol spells it, such as ``FP32`` or ``BYTES``.
+        shape: with the batch axis, every length at least 1.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+    @property
+    def raw(self) -> bytes:
+        """The tensor in the protocol's binary form."""
+        return bytes(_ITEM_BYTES[self.datatype] * math.prod(self.shape))
+
+
+def zero_inputs(config: Mapping[str, Any]) -> list[ZeroTensor]:
+    """The smallest inputs that a model accepts by its configuration.
+
+    Args:
+        config: the model's configuration as JSON, with every field named as in ``config.pbtxt``.
+
+    Returns:
+        One row of every input that is not optional, or of every input where all are optional. Free lengths become 1.
+
+    Raises:
+        Unanswerable: an input has no known type.
+    """
+    inputs: Sequence[Mapping[str, Any]] = config.get("input") or []
+    required = [entry for entry in inputs if not entry.get("optional")] or inputs
+    batch = (1,) if int(config.get("max_batch_size", 0)) > 0 else ()
+    return [_zeros(entry, batch) for entry in required]
+
+
+def encode(inputs: Sequence[ZeroTensor]) -> tuple[bytes, int]:
+    """The body of an infer request in the HTTP protocol's binary form.
+
+    Returns:
+        The body, and the length of the JSON at its beginning.
+    """
+    header = json.dumps(
+        {
+            "inputs": [
+                {
+                    "name": tensor.name,
+                    "datatype": tensor.datatype,
+                    "shape": tensor.shape,
+                    "parameters": {"binary_data_size": len(tensor.raw)},
+                }
+                for tensor in inputs
+            ],
+            # Some types have no JSON form.
+            "parameters": {"binary_data_output": True},
+        }
+    ).encode()
+    return header + b"".join(tensor.raw for tensor in inputs), len(header)
+
+
+def _zeros(entry: Mapping[str, Any], batch: tuple[int, ...]) -> ZeroTensor:
+    datatype = str(entry.get("data_type", "")).removeprefix("TYPE_").replace("STRING", "BYTES")
+    if datatype not in _ITEM_BYTES:
+        raise Unanswerable(f"input {entry.get('name')} has type {datatype or 'unknown'}, which probe cannot fill")
+    dims = tuple(max(1, int(length)) for length in entry.get("dims", ()))
+    return ZeroTensor(str(entry["name"]), datatype, batch + dims)
