@@ -88,8 +88,10 @@ class Layout:
     def _fill_python(self, installation: Installation, stub: Path) -> None:
         python = self.backends / "python"
         python.mkdir()
-        for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
-            _link(python / name, installation.backends / "python" / name)
+        source = installation.backends / "python"
+        _link(python / "triton_python_backend_utils.py", source / "triton_python_backend_utils.py")
+        # A copy: for Python-based backends Triton refuses a library that is a link out of its folder.
+        shutil.copy(source / "libtriton_python.so", python)
         # A copy: a server that cannot start its stub changes the file's mode, and it must not change the wheel's.
         self.stub = python / STUB_NAME
         shutil.copy(stub, self.stub)
