@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.errors import PriorityRouterError
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.arrivals import SECOND, Schedule
 from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
@@ -32,7 +33,7 @@ _READY_SECONDS = 60.0
 QUEUE_TIME_OUTPUT = "ROUTER_QUEUE_US"
 
 
-class LoadError(Exception):
+class LoadError(PriorityRouterError):
     """The load could not be generated; the text says why."""
 
 

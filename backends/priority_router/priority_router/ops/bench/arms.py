@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arms: ways to serve two classes with one executor, each with a model repository and a server of its own.
+
+All arms run the same executor with the same batching and instances and without queue limits or timeouts; they differ
+in who decides the order.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from priority_router.ops.bench.wire import Route
+
+EXECUTOR = "executor"
+ROUTER = "router"
+
+# Triton's own limit for what a router accepts in one request, in executor batches.
+_ROUTER_BATCHES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to serve.
+
+    Attributes:
+        name: as reports and the command line have it.
+        meaning: one line for people.
+        hooks: the server has the hooks preloaded.
+        mode: the router's mode; None means that clients call the executor themselves, without a router.
+    """
+
+    name: str
+    meaning: str
+    hooks: bool
+    mode: str | None
+
+    @property
+    def executor_levels(self) -> bool:
+        """The executor has ``priority_levels``."""
+        return self.mode != "plain"
+
+
+ARMS: Mapping[str, Arm] = {
+    arm.name: arm
+    for arm in (
+        Arm("levels", "clients set the level, stock Triton", hooks=False, mode=None),
+        Arm("levels+hooks", "clients set the level, with the dispatch hook", hooks=True, mode=None),
+        Arm("router", "router in levels mode, with the hooks", hooks=True, mode="levels"),
+        Arm("router-plain", "router in plain mode, nothing preloaded", hooks=False, mode="plain"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorShape:
+    """The executor that all arms of a scenario share.
+
+    Attributes:
+        batch_us: microseconds that a batch takes whatever its size.
+        row_us: microseconds that each row adds.
+        max_batch_size: rows per batch.
+        instances: batches at a time.
+    """
+
+    batch_us: int
+    row_us: int
+    max_batch_size: int
+    instances: int = 1
+
+
+def write_repository(
+    repository: Path, arm: Arm, shape: ExecutorShape, levels: Mapping[str, int], shared: bool = False
+) -> None:
+    """Writes an arm's models.
+
+    Args:
+        repository: an existing empty folder.
+        arm: decides on the router and on the executor's batching.
+        shape: the executor.
+        levels: class name to level, 1 the most urgent.
+        shared: clients also call the executor directly.
+    """
+    count = max(levels.values())
+    write_executor(repository / EXECUTOR, shape, batching_block(count if arm.executor_levels else 0))
+    if arm.mode is not None:
+        _write_router(repository / ROUTER, arm.mode, shape, levels, shared)
+
+
+def batching_block(levels: int) -> str:
+    """The executor's ``dynamic_batching``: with an explicit empty policy for each of ``levels``, or plain with 0."""
+    if not levels:
+        return "dynamic_batching { }"
+    policies = ", ".join(f"{{ key: {level} value {{ }} }}" for level in range(1, levels + 1))
+    return (
+        f"dynamic_batching {{ priority_levels: {levels} default_priority_level: {levels} "
+        f"priority_queue_policy [ {policies} ] }}"
+    )
+
+
+def write_executor(folder: Path, shape: ExecutorShape, batching: str) -> None:
+    """Writes the sleeping executor into a model folder."""
+    (folder / "1").mkdir(parents=True)
+    shutil.copyfile(Path(__file__).with_name("executor_model.py"), folder / "1" / "model.py")
+    parameters = "".join(
+        f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+        for key, value in (("batch_us", shape.batch_us), ("row_us", shape.row_us))
+    )
+    (folder / "config.pbtxt").write_text(
+        f'name: "{folder.name}"\n'
+        'backend: "python"\n'
+        f"max_batch_size: {shape.max_batch_size}\n"
+        'input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+        'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+        f"instance_group [ {{ kind: KIND_CPU count: {shape.instances} }} ]\n"
+        f"{batching}\n{parameters}"
+    )
+
+
+def _write_router(folder: Path, mode: str, shape: ExecutorShape, levels: Mapping[str, int], shared: bool) -> None:
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_text(
+        f'name: "{folder.name}"\n'
+        'backend: "priority_router"\n'
+        f"max_batch_size: {_ROUTER_BATCHES * shape.max_batch_size}\n"
+        'input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] },\n'
+        '        { name: "CLASS" data_type: TYPE_STRING dims: [ 1 ] optional: true } ]\n'
+        'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] },\n'
+        '         { name: "ROUTER_QUEUE_US" data_type: TYPE_INT64 dims: [ 1 ] },\n'
+        '         { name: "ROUTER_EXECUTOR_US" data_type: TYPE_INT64 dims: [ 1 ] } ]\n'
+        "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
+        "dynamic_batching { }\n"
+    )
+    (folder / "1" / "policy.toml").write_text(policy_text(mode, EXECUTOR, shape, levels, shared))
+
+
+def policy_text(mode: str, executor: str, shape: ExecutorShape, levels: Mapping[str, int], shared: bool) -> str:
+    """A ``policy.toml`` without limits and timeouts; plain mode knows no shared executor, so there it is left out."""
+    lines = ["policy_version = 1", f'mode = "{mode}"', f"executor = {json.dumps(executor)}"]
+    if shared:
+        lines.append("shared_executor = true" if mode == "levels" else "guard_executor = false")
+    lines += ["[executor_shape]", f"instances = {shape.instances}", f"max_batch_size = {shape.max_batch_size}"]
+    for name, level in levels.items():
+        lines += ["[[class]]", f"name = {json.dumps(name)}", f"level = {level}"]
+    return "\n".join(lines) + "\n"
+
+
+def routes(arm: Arm, levels: Mapping[str, int], direct: Collection[str] = ()) -> dict[str, Route]:
+    """How each class is sent on an arm.
+
+    Args:
+        arm: the arm.
+        levels: class name to level.
+        direct: classes that call the executor even where there is a router.
+
+    Returns:
+        By class name. The lowest level is the executor's default and is not written into requests; an executor
+        without levels gets none at all.
+    """
+    lowest = max(levels.values())
+    made = {}
+    for name, level in levels.items():
+        if arm.mode is not None and name not in direct:
+            made[name] = Route(ROUTER, class_name=name)
+        else:
+            marked = arm.executor_levels and level < lowest
+            made[name] = Route(EXECUTOR, {"priority": level} if marked else None)
+    return made

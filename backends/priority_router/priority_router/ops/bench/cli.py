@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``priority-router bench``: runs one scenario and writes what it measured."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from priority_router.errors import SetupError
+from priority_router.ops.bench import experiment, report
+from priority_router.ops.bench.arms import ARMS
+from priority_router.ops.bench.scenarios import SCENARIOS, Scenario
+
+DEFAULT_SEED = 1
+# A server's start and end, and the wait for the last replies, per arm and round.
+_AROUND_SECONDS = 6.0
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: arguments after ``bench``.
+
+    Returns:
+        0 when everything was measured, 130 when Ctrl-C cut it short; what was measured is written either way.
+    """
+    options = _parser().parse_args(words)
+    scenario = _chosen(options)
+    target: Path = options.json
+    _check_writable(target)
+    _say(f"{scenario.name}: about {estimated_seconds(scenario) / 60:.0f} min")
+    results = experiment.run(scenario, options.seed, _say)
+    document = report.as_json(results, ["priority-router", "bench", *words])
+    _write(target, json.dumps(document, indent=1) + "\n")
+    print(report.as_text(results))
+    print(f"\n{target}: written; again: {shlex.join(document['command'])}")
+    return 130 if results.interrupted else 0
+
+
+def estimated_seconds(scenario: Scenario) -> float:
+    """How long a scenario takes, servers included."""
+    steps = max(1, len(scenario.in_flight))
+    measured = steps * (scenario.warmup_seconds + scenario.seconds)
+    return scenario.rounds * len(scenario.arms) * (measured + _AROUND_SECONDS)
+
+
+def _chosen(options: argparse.Namespace) -> Scenario:
+    scenario = SCENARIOS[options.scenario]
+    changes: dict[str, object] = {}
+    if options.rounds is not None:
+        changes["rounds"] = options.rounds
+    if options.duration is not None:
+        changes["seconds"] = options.duration
+    if options.warmup is not None:
+        changes["warmup_seconds"] = options.warmup
+    if options.arms is not None:
+        changes["arms"] = tuple(options.arms)
+    return dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
+
+
+def _check_writable(path: Path) -> None:
+    """Refuses before minutes of measuring what would fail after them."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise SetupError(f"--json {path}: not a file in an existing folder that can be written to")
+
+
+def _write(path: Path, text: str) -> None:
+    """A reader sees the old file or the new one, never half of it."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def _parser() -> argparse.ArgumentParser:
+    minutes = {name: estimated_seconds(one) / 60 for name, one in SCENARIOS.items()}
+    parser = argparse.ArgumentParser(
+        prog="priority-router bench",
+        description="Measures ways to serve two classes with one executor, side by side and with the same arrivals.",
+        epilog="scenarios:\n"
+        + "".join(f"  {name:10}{one.meaning} ({minutes[name]:.0f} min)\n" for name, one in SCENARIOS.items())
+        + "\narms:\n"
+        + "".join(f"  {arm.name:14}{arm.meaning}\n" for arm in ARMS.values()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("scenario", choices=SCENARIOS, metavar="SCENARIO", help="see below")
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where to write the results")
+    parser.add_argument("--arms", type=_arms, metavar="A,B", help="only these arms (default all)")
+    parser.add_argument("--rounds", type=_positive_integer, metavar="N", help="how often each arm runs")
+    parser.add_argument("--duration", type=_positive_seconds, metavar="S", help="seconds that count, per arm and round")
+    parser.add_argument("--warmup", type=_positive_seconds, metavar="S", help="seconds before them that do not")
+    parser.add_argument(
+        "--seed", type=int, default=DEFAULT_SEED, metavar="N", help="of the arrivals (default %(default)s)"
+    )
+    return parser
+
+
+def _arms(word: str) -> list[str]:
+    names = list(dict.fromkeys(word.split(",")))
+    unknown = [name for name in names if name not in ARMS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no arm {', '.join(map(repr, unknown))}; there are {', '.join(ARMS)}")
+    return names
+
+
+def _positive_integer(word: str) -> int:
+    if word.isascii() and word.isdigit() and int(word) > 0:
+        return int(word)
+    raise argparse.ArgumentTypeError(f"{word!r} is not a whole number above 0")
+
+
+def _positive_seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < 1e5:
+        return seconds
+    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
+
+
+def _say(text: str) -> None:
+    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Triton counted about a model: how long it computed, in how many executions, on how many rows."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from priority_router.ops.bench.arrivals import SECOND
+from priority_router.ops.bench.load import LoadError
+
+_TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorStats:
+    """Counters of one model at one moment.
+
+    Attributes:
+        at: monotonic ns when they were read.
+        compute_ns: sum over executions; Triton's per-request sum counts a batch once for each of its requests.
+        executions: batches run.
+        rows: rows run.
+    """
+
+    at: int
+    compute_ns: int
+    executions: int
+    rows: int
+
+    def busy_since(self, earlier: ExecutorStats, instances: int) -> float:
+        """Share of the time between two readings in which the model computed, averaged over its instances."""
+        return (self.compute_ns - earlier.compute_ns) / ((self.at - earlier.at) * instances)
+
+    def mean_batch_since(self, earlier: ExecutorStats) -> float | None:
+        """Rows per execution between two readings; None without an execution."""
+        executions = self.executions - earlier.executions
+        return (self.rows - earlier.rows) / executions if executions else None
+
+
+def read(address: str, model: str) -> ExecutorStats:
+    """Asks a server for a model's statistics.
+
+    Raises:
+        LoadError: the server does not give them.
+    """
+    document = get_json(address, f"/v2/models/{model}/stats")
+    entry = document["model_stats"][0]
+    batches = entry.get("batch_stats", [])
+    return ExecutorStats(
+        at=time.monotonic_ns(),
+        compute_ns=sum(int(batch["compute_infer"]["ns"]) for batch in batches),
+        executions=int(entry.get("execution_count", 0)),
+        rows=int(entry.get("inference_count", 0)),
+    )
+
+
+def get_json(address: str, path: str) -> Any:
+    """A JSON document of the server's HTTP front end.
+
+    Raises:
+        LoadError: no answer, or another status than 200.
+    """
+    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise LoadError(f"http://{address}{path}: {error}") from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise LoadError(f"http://{address}{path}: status {response.status}: {body[:200].decode(errors='replace')}")
+    return json.loads(body)
+
+
+def sleep_until(at: int) -> None:
+    """Sleeps until a monotonic time in ns; returns at once if it has passed."""
+    left = at - time.monotonic_ns()
+    if left > 0:
+        time.sleep(left / SECOND)
