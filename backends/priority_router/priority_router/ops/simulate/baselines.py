@@ -48,7 +48,7 @@ class FixedDepth:
     def cancel(self, request_id: int, now: int) -> None:
         """Cancels are not looked at."""
 
-    def started(self, dispatch_id: int, now: int) -> None:
+    def called(self, dispatch_id: int, now: int) -> None:
         """Nothing is learned."""
 
     def completed(self, dispatch_id: int, now: int, error: RequestError | None = None) -> None:  # noqa: ARG002

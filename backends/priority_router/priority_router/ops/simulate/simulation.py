@@ -2,7 +2,7 @@
 """A scheduler between seeded traffic and the modelled executor, called the way the router calls it.
 
 The scheduler is asked for decisions after each arrival, answer, cancel and timer, and nowhere else. What it sends
-travels: from the decision to the thread that calls the executor (``started``), on to Triton's queue, and the answer back.
+travels: from the decision to the thread that calls the executor (``called``), to Triton's queue, and back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SchedulerLike(Protocol):
     def cancel(self, request_id: int, now: int) -> None:
         """The caller went away."""
 
-    def started(self, dispatch_id: int, now: int) -> None:
+    def called(self, dispatch_id: int, now: int) -> None:
         """The executor is about to be called."""
 
     def completed(self, dispatch_id: int, now: int, error: RequestError | None = None) -> None:
@@ -47,7 +47,7 @@ class Delays:
     """The ways of a dispatch outside the executor.
 
     Attributes:
-        hand_over: decision to the call of the executor.
+        hand_over: decision to the call of the executor (``called``).
         call: from there to Triton's queue.
         reply: end of the batch to the router's ``completed``.
         timer: lateness of timers.
@@ -215,7 +215,7 @@ class Simulation:
 
     def _start(self, dispatch: Dispatch) -> None:
         now = self.loop.now
-        self.scheduler.started(dispatch.id, now)
+        self.scheduler.called(dispatch.id, now)
         call = Call(dispatch.level, dispatch.rows, dispatch.signature, dispatch)
         self.loop.at(now + self._delays.call.draw(self._transport), self.executor.enqueue, call)
 

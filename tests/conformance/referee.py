@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laws of the scheduler, checked from outside after every step.
+
+The referee stands between a scheduler and whoever drives it, keeps its own books of what was submitted, and raises
+``Foul`` at the first decision that the rules do not allow. It knows nothing of learned times: when a dispatch is sent
+ahead and where a batch is cut are judged by the tests that measure, not here.
+
+The laws, at every ``advance``:
+
+head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
+            requests in order of arrival, then the delayed ones in the order in which they expired.
+joins       those who join have the head's signature and come in the same order; at each level the first that is left
+            out ends the joining. While one of the head's own level fits, nobody less urgent joins.
+rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, and only the
+            last part is shared.
+conserving  nothing waits while fewer than I dispatches are in flight.
+ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
+one end     each request ends once, in the advance after the event that ends it, and for that reason.
+limits      after an advance no class has more waiting than it may; one is refused as full only on arrival, only the
+            newest of its class, and only when the class is then exactly full.
+wake-up     later than now, and not after the next queue timeout or executor timeout.
+sends first the executor gets its work before replies are sent.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from priority_router.core.values import (
+    Action,
+    Dispatch,
+    Finish,
+    Request,
+    SchedulingPolicy,
+    Send,
+    TimeoutAction,
+    TrafficClass,
+)
+from priority_router.errors import Outcome, RequestError
+from priority_router.ops.simulate.simulation import SchedulerLike
+
+WRITTEN_OFF_LIMIT = 8
+
+
+class Foul(AssertionError):
+    """A decision that breaks a law; the text begins with the law's name."""
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What the referee knows of one request."""
+
+    request: Request
+    traffic_class: TrafficClass
+    place: int
+    sent_rows: int = 0
+    answered_rows: int = 0
+    delayed: bool = False
+
+    @property
+    def unsent(self) -> int:
+        return self.request.rows - self.sent_rows
+
+    @property
+    def lane(self) -> tuple[int, bool]:
+        return (self.traffic_class.level, self.delayed)
+
+
+@dataclass(slots=True)
+class Line:
+    """Waiting requests of one level, unexpired or delayed, in serving order; the same per signature."""
+
+    everyone: OrderedDict[int, Record] = field(default_factory=OrderedDict)
+    alike: dict[Hashable, OrderedDict[int, Record]] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        self.everyone[record.request.id] = record
+        self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
+
+    def remove(self, record: Record) -> None:
+        del self.everyone[record.request.id]
+        alike = self.alike[record.request.signature]
+        del alike[record.request.id]
+        if not alike:
+            del self.alike[record.request.signature]
+
+
+def law(holds: bool, name: str, text: str) -> None:
+    if not holds:
+        raise Foul(f"{name}: {text}")
+
+
+class Referee:
+    """A scheduler under observation; same calls, same answers."""
+
+    def __init__(self, scheduler: SchedulerLike, policy: SchedulingPolicy) -> None:
+        self.scheduler = scheduler
+        self.policy = policy
+        self.steps = 0
+        self.received = 0
+        self.ended: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.early_sends = 0
+        self._classes = {each.name: each for each in policy.classes}
+        levels = sorted({each.level for each in policy.classes})
+        self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
+        self._records: dict[int, Record] = {}
+        self._waiting = dict.fromkeys(self._classes, 0)
+        self._flying: OrderedDict[int, tuple[Dispatch, int]] = OrderedDict()
+        self._written_off: set[int] = set()
+        self._new: list[Record] = []
+        self._deadlines: list[tuple[int, int, Record]] = []
+        self._due: dict[int, Outcome] = {}
+        self._draining = False
+
+    # Calls in.
+
+    def submit(self, requests: Sequence[Request], now: int) -> None:
+        for request in requests:
+            self.received += 1
+            traffic_class = self._classes[request.class_name]
+            timeout = traffic_class.default_timeout
+            if request.timeout and traffic_class.allow_timeout_override:
+                timeout = min(request.timeout, timeout) if timeout else request.timeout
+            record = Record(request, traffic_class, self.received)
+            self._records[request.id] = record
+            if self._draining or len(self._written_off) >= WRITTEN_OFF_LIMIT:
+                self._due[request.id] = Outcome.UNAVAILABLE
+                continue
+            self._enter(record)
+            self._new.append(record)
+            if timeout:
+                heappush(self._deadlines, (now + timeout, record.place, record))
+        self.scheduler.submit(requests, now)
+
+    def cancel(self, request_id: int, now: int) -> None:
+        record = self._records.get(request_id)
+        if record is not None and record.unsent and request_id not in self._due:
+            self._end_soon(record, Outcome.CANCELLED)
+        self.scheduler.cancel(request_id, now)
+
+    def called(self, dispatch_id: int, now: int) -> None:
+        self.scheduler.called(dispatch_id, now)
+
+    def completed(self, dispatch_id: int, now: int, error: RequestError | None = None) -> None:
+        if dispatch_id in self._written_off:
+            self._written_off.remove(dispatch_id)
+        else:
+            dispatch, _ = self._flying.pop(dispatch_id)
+            self._answer(dispatch, None if error is None else error.outcome)
+        self.scheduler.completed(dispatch_id, now, error)
+
+    def drain(self) -> None:
+        self._draining = True
+        self.scheduler.drain()  # type: ignore[attr-defined]
+
+    def next_wakeup(self) -> int | None:
+        return self.scheduler.next_wakeup()
+
+    # Decisions out.
+
+    def advance(self, now: int) -> list[Action]:
+        self.steps += 1
+        self._lose(now)
+        self._expire(now)
+        actions = self.scheduler.advance(now)
+        sends = [action for action in actions if isinstance(action, Send)]
+        law(list(actions[: len(sends)]) == sends, "sends first", f"a Finish comes before a Send in {actions}")
+        for action in sends:
+            self._send(action.dispatch, now)
+        law(
+            len(self._flying) >= self.policy.instances or not self._lowest_waiting(),
+            "conserving",
+            f"{sum(self._waiting.values())} wait while {len(self._flying)} of {self.policy.instances} run",
+        )
+        self._finish([action for action in actions if isinstance(action, Finish)])
+        self._check_wakeup(now)
+        self._check_books()
+        return actions
+
+    def _send(self, dispatch: Dispatch, now: int) -> None:
+        limit = max(1, self.policy.max_batch_size)
+        records = [self._record(part.request_id) for part in dispatch.parts]
+        head = records[0]
+        first = self._lowest_waiting()
+        law(first is head, "head", f"{head} is sent, {first} is to be served")
+        law(dispatch.level == head.traffic_class.level, "head", f"level {dispatch.level} for {head}")
+        law(0 < dispatch.rows <= limit, "rows", f"{dispatch.rows} rows, at most {limit}")
+        law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", f"parts do not add up: {dispatch}")
+        law(self.policy.max_batch_size > 0 or len(records) == 1, "joins", "there is no batch axis to join along")
+        law(len({id(record) for record in records}) == len(records), "rows", f"a request twice in {dispatch}")
+        for part, record in zip(dispatch.parts, records, strict=True):
+            law(record.request.signature == dispatch.signature, "joins", f"{record} in {dispatch}")
+            law(part.first_row == record.sent_rows, "rows", f"{part}, next row is {record.sent_rows}")
+            whole = part.rows == record.unsent
+            law(whole or record.request.rows > limit, "rows", f"{record} need not be split: {part}")
+            law(whole or len(records) == 1, "rows", f"a part that is not the last shares its dispatch: {dispatch}")
+        self._check_joins(dispatch, records)
+        self._check_ahead(dispatch)
+        for part, record in zip(dispatch.parts, records, strict=True):
+            record.sent_rows += part.rows
+            if not record.unsent:
+                self._leave(record)
+        self._flying[dispatch.id] = (dispatch, now)
+
+    def _check_joins(self, dispatch: Dispatch, records: list[Record]) -> None:
+        """Replay the joining: walk everyone alike in serving order, and see that those who join are the first."""
+        head = records[0]
+        expected = [record.request.id for record in records[1:]]
+        joined = set(expected)
+        order: list[int] = []
+        rows = dispatch.parts[0].rows
+        passed: dict[int, Record] = {}
+        for (level, _), line in self._lines.items():
+            if level < head.traffic_class.level or len(order) == len(expected) or level in passed:
+                continue
+            for record in line.alike.get(dispatch.signature, {}).values():
+                if record is head:
+                    continue
+                if record.request.id not in joined:
+                    passed[level] = record
+                    fits = level == head.traffic_class.level and rows + record.unsent <= self.policy.max_batch_size
+                    law(not fits or len(order) == len(expected), "joins", f"{record} fits and is passed by {dispatch}")
+                    break
+                order.append(record.request.id)
+                rows += record.unsent
+        law(order == expected, "joins", f"{expected} join {head}, serving order {order}, passed {passed}")
+
+    def _check_ahead(self, dispatch: Dispatch) -> None:
+        instances, flying = self.policy.instances, len(self._flying)
+        most = 2 * instances
+        if self.policy.overtaking:
+            most = 3 * instances
+        if self.policy.shared_executor and dispatch.level == min(each.level for each in self.policy.classes):
+            most = 4 * instances
+        law(flying < most, "ahead", f"{flying} in flight, at most {most}")
+        self.early_sends += flying >= instances
+
+    def _finish(self, finishes: list[Finish]) -> None:
+        refused: dict[str, list[int]] = {}
+        for finish in finishes:
+            record = self._record(finish.request_id)
+            outcome = finish.outcome
+            due = self._due.pop(finish.request_id, None)
+            if due is not None:
+                law(outcome is due, "one end", f"{record} ends as {outcome}, not {due}")
+            elif outcome is Outcome.QUEUE_FULL:
+                law(record in self._new and not record.sent_rows, "limits", f"{record} is refused after its arrival")
+                refused.setdefault(record.traffic_class.name, []).append(record.place)
+                self._leave(record)
+            else:
+                gone = outcome is Outcome.UNAVAILABLE and len(self._written_off) >= WRITTEN_OFF_LIMIT
+                law(gone and self._is_waiting(record), "one end", f"{record} ends as {outcome} for no reason")
+                self._leave(record)
+            self.ended[outcome] += 1
+            del self._records[finish.request_id]
+        law(not self._due, "one end", f"not ended: {self._due}")
+        if len(self._written_off) >= WRITTEN_OFF_LIMIT:
+            law(self._lowest_waiting() is None, "one end", "requests wait for an executor that is gone")
+        self._check_limits(refused)
+        self._new.clear()
+
+    def _check_limits(self, refused: dict[str, list[int]]) -> None:
+        for name, waiting in self._waiting.items():
+            limit = self._classes[name].max_queue_size
+            law(not limit or waiting <= limit, "limits", f"{waiting} of {name} wait, at most {limit}")
+        for name, places in refused.items():
+            limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
+            law(waiting == limit, "limits", f"{name} refused as full with {waiting} of {limit} waiting")
+            kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
+            law(max(kept, default=0) < min(places), "limits", f"{name}: {places} refused, {kept} kept")
+
+    def _check_wakeup(self, now: int) -> None:
+        wakeup = self.scheduler.next_wakeup()
+        law(wakeup is None or wakeup > now, "wake-up", f"at {wakeup}, now is {now}")
+        latest = [sent + self.policy.executor_timeout for _, sent in self._flying.values()]
+        latest += [at for at in (self._next_deadline(),) if at is not None]
+        if latest:
+            law(wakeup is not None and wakeup <= min(latest), "wake-up", f"at {wakeup}, needed by {min(latest)}")
+
+    def _check_books(self) -> None:
+        """Received = waiting + in flight + ended, and the scheduler's own numbers agree."""
+        law(len(self._records) + sum(self.ended.values()) == self.received, "one end", "requests lost or doubled")
+        observed = getattr(self.scheduler, "waiting", None)
+        law(observed is None or observed == self._waiting, "books", f"waiting {observed}, should be {self._waiting}")
+
+    # Books.
+
+    def _record(self, request_id: int) -> Record:
+        record = self._records.get(request_id)
+        if record is None:
+            raise Foul(f"one end: request {request_id} is unknown or has ended")
+        return record
+
+    def _enter(self, record: Record) -> None:
+        self._lines[record.lane].add(record)
+        self._waiting[record.traffic_class.name] += 1
+
+    def _leave(self, record: Record) -> None:
+        self._lines[record.lane].remove(record)
+        self._waiting[record.traffic_class.name] -= 1
+
+    def _is_waiting(self, record: Record) -> bool:
+        return record.request.id in self._lines[record.lane].everyone
+
+    def _lowest_waiting(self) -> Record | None:
+        for line in self._lines.values():
+            if line.everyone:
+                return next(iter(line.everyone.values()))
+        return None
+
+    def _end_soon(self, record: Record, outcome: Outcome) -> None:
+        """The next advance must end this request so."""
+        if record.request.id in self._due:
+            return
+        if record.unsent and self._is_waiting(record):
+            self._leave(record)
+        self._due[record.request.id] = outcome
+
+    def _answer(self, dispatch: Dispatch, failure: Outcome | None) -> None:
+        for part in dispatch.parts:
+            record = self._records.get(part.request_id)
+            if record is None or part.request_id in self._due:
+                continue
+            record.answered_rows += part.rows
+            if failure is not None:
+                self._end_soon(record, failure)
+            elif record.answered_rows == record.request.rows:
+                self._end_soon(record, Outcome.SUCCESS)
+
+    def _lose(self, now: int) -> None:
+        while self._flying:
+            dispatch, sent = next(iter(self._flying.values()))
+            if now < sent + self.policy.executor_timeout:
+                return
+            del self._flying[dispatch.id]
+            self._written_off.add(dispatch.id)
+            self._answer(dispatch, Outcome.UNAVAILABLE)
+
+    def _next_deadline(self) -> int | None:
+        while self._deadlines and not self._may_expire(self._deadlines[0][2]):
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def _may_expire(self, record: Record) -> bool:
+        return not record.delayed and not record.sent_rows and self._is_waiting(record)
+
+    def _expire(self, now: int) -> None:
+        while True:
+            deadline = self._next_deadline()
+            if deadline is None or deadline > now:
+                return
+            record = heappop(self._deadlines)[2]
+            if record.traffic_class.timeout_action is TimeoutAction.REJECT:
+                self._end_soon(record, Outcome.TIMEOUT)
+            else:
+                self._lines[record.lane].remove(record)
+                record.delayed = True
+                self._lines[record.lane].add(record)
