@@ -12,6 +12,7 @@ The tree::
         ├── QueueTimeout         UNAVAILABLE   waited longer than its queue timeout
         ├── Cancelled            CANCELLED     the caller went away
         ├── Unavailable          UNAVAILABLE   draining, executor missing, executor not answering
+        ├── InternalFault        INTERNAL      the router itself failed; counted as unavailable
         └── ExecutorFailed       as reported   the executor answered with an error
 
 This module imports nothing of the package.
@@ -92,6 +93,13 @@ class Unavailable(RequestError):
 
     outcome = Outcome.UNAVAILABLE
     code = "UNAVAILABLE"
+
+
+class InternalFault(RequestError):
+    """The router itself failed; the server's log has the traceback."""
+
+    outcome = Outcome.UNAVAILABLE
+    code = "INTERNAL"
 
 
 class ExecutorFailed(RequestError):

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding out which waiting requests their callers have given up.
+
+Law: decides only whom to ask and when; what a cancel means is the core's. Every question is asked outside the lock.
+
+Triton tells nobody: it has to be asked, request by request, at 63 to 95 us each. Three occasions are worth that:
+
+- a dispatch was sent, so that the requests of the next one are known: each of them that has waited over 20 ms is asked
+  before its turn, in the time that the executor takes for the dispatch before it;
+- a class refused a request for its limit: its oldest requests are asked, since each one found frees a place;
+- otherwise, within 2 % of a core, all waiting requests in turn and those of the next dispatch again, by halves.
+
+The bound that follows: with N requests waiting for over 20 ms a cancel is noticed within about N x 8 ms plus 30 ms
+(80 us / 1 %, plus wait and period), and at the latest when the request's turn is next. A request that was cancelled
+after that last question is still executed; its caller no longer waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from priority_router.core.values import MILLISECOND
+from priority_router.runtime.driver import Driver
+from priority_router.runtime.log import Log
+from priority_router.runtime.work import Job
+
+MIN_WAIT: Final = 20 * MILLISECOND
+"""ns before a request is worth a question: what waits less is mostly answered before a caller gives up."""
+
+SWEEP_SHARE: Final = 0.02
+"""Of one core, for asking all waiting requests in turn."""
+
+PERIOD: Final = 10 * MILLISECOND
+"""ns between two looks at the queue while something waits."""
+
+IDLE_PERIOD: Final = 100 * MILLISECOND
+"""ns between two looks while nothing waits; at most this much later a first request is noticed at all."""
+
+BURST: Final = 4 * MILLISECOND
+"""ns of asking that may be saved up, so that a pause of the sweep does not end in a long one."""
+
+GROUP: Final = 8
+"""Requests asked between two holds of the lock; a reply to one of them may wait that long (under 1 ms)."""
+
+FULL_CLASS_CHECKS: Final = 64
+"""Questions after a class was found full; at 80 us each and at most every 100 ms: 5 % of a core."""
+
+FULL_CLASS_PERIOD: Final = 100 * MILLISECOND
+
+
+class Cancels:
+    """Asks Triton; ``run`` is the body of one thread.
+
+    Attributes:
+        checks: questions asked.
+    """
+
+    def __init__(self, driver: Driver, clock: Callable[[], int], log: Log) -> None:
+        self._driver = driver
+        self._clock = clock
+        self._log = log
+        self._stopped = False
+        self._dispatched = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._round: Iterator[int] = iter(())
+        self._due_next = False
+        self._budget = 0.0
+        self._last_look = clock()
+        self._last_full: dict[str, int] = {}
+        self.checks = 0
+
+    def dispatched(self) -> None:
+        """A dispatch was sent: the next one is known now. Cheap; called under the driver's lock."""
+        self._dispatched = True
+        self._ring()
+
+    def stop(self) -> None:
+        """Ends ``run``."""
+        self._stopped = True
+        self._ring()
+
+    def run(self) -> None:
+        """Looks until stopped."""
+        while not self._stopped:
+            period = PERIOD if self._driver.backlog else IDLE_PERIOD
+            self._bell.acquire(timeout=period / 1e9)
+            try:
+                self.look()
+            except Exception as error:  # noqa: BLE001 - the next look may do better
+                self._log.exception("cancels", "looking for cancelled requests failed", error)
+
+    def look(self) -> None:
+        """Asks whom it is worth asking now."""
+        now = self._clock()
+        if self._dispatched:
+            self._dispatched = False
+            for ids in _groups(self._driver.due(MIN_WAIT)):
+                self._poll(self._driver.borrow(ids, now - MIN_WAIT))
+        for name in self._driver.full_classes():
+            if now - self._last_full.get(name, 0) >= FULL_CLASS_PERIOD:
+                self._last_full[name] = now
+                self._ask_class(name, now)
+        self._sweep(now)
+
+    def _ask_class(self, name: str, now: int) -> None:
+        asked = 0
+        for ids in _groups(self._driver.waiting_ids()):
+            jobs = self._driver.borrow(ids, now, name)
+            self._poll(jobs)
+            asked += len(jobs)
+            if asked >= FULL_CLASS_CHECKS:
+                return
+
+    def _sweep(self, now: int) -> None:
+        self._budget = min(BURST, self._budget + SWEEP_SHARE * (now - self._last_look))
+        self._last_look = now
+        rounds = 0
+        while self._budget > 0 and rounds < 2:
+            begun = self._clock()
+            self._due_next = not self._due_next
+            if self._due_next:
+                ids = self._driver.due(MIN_WAIT)[:GROUP]
+            else:
+                ids = list(itertools.islice(self._round, GROUP))
+                if not ids:
+                    rounds += 1
+                    self._round = iter(self._driver.waiting_ids())
+            self._poll(self._driver.borrow(ids, begun - MIN_WAIT))
+            self._budget -= self._clock() - begun
+
+    def _poll(self, jobs: list[Job]) -> None:
+        if not jobs:
+            return
+        cancelled = []
+        try:
+            for job in jobs:
+                if job.sender.is_cancelled():
+                    cancelled.append(job)
+                job.last_poll = self._clock()
+                self.checks += 1
+        finally:
+            self._driver.give_back(jobs, cancelled)
+
+    def _ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # rung already, and not heard yet
+            self._bell.release()
+
+
+def _groups(ids: Iterable[int]) -> Iterator[list[int]]:
+    remaining = iter(ids)
+    while group := list(itertools.islice(remaining, GROUP)):
+        yield group

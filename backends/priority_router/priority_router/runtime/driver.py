@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one lock around the scheduler: facts in, decisions handed on.
+
+Law: feeds, drains and acts. Every fact is told to the scheduler and followed by ``advance`` in the same hold of the
+lock; what comes out is put into queues, never carried out here, so nobody waits for Triton while holding the lock.
+
+Who answers a caller: a job is the driver's from ``submit`` on. When the scheduler finishes it, the answer goes to the
+reply queue and a reply thread sends it; nobody else sends anything for it. A job under a cancel check keeps its answer
+until the check is over (``give_back``), because asking about a request that has been answered reads freed memory in the
+server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from priority_router.core.scheduler import Scheduler
+from priority_router.core.values import Action, Part, SchedulingPolicy, Send
+from priority_router.errors import InternalFault, QueueFull, RequestError
+from priority_router.runtime.alarm import Alarm
+from priority_router.runtime.log import Log
+from priority_router.runtime.work import Answer, Call, Job, Tensors
+
+LEAST_SLEEP: Final = 100_000
+"""ns between two wake-ups of the timer: whatever moment is asked for, it cannot spin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the scheduler looks like at one moment.
+
+    Attributes:
+        waiting: requests that wait, per class.
+        rows_in_flight: rows the executor has not answered.
+        written_off: calls given up whose answer has not come.
+        late_answers: answers that came after their call was given up.
+        worst_blocking: per class, ns.
+    """
+
+    waiting: dict[str, int]
+    rows_in_flight: int
+    written_off: int
+    late_answers: int
+    worst_blocking: dict[str, int]
+
+
+class Driver:
+    """Owns the scheduler and the jobs it decides about.
+
+    Attributes:
+        alarm: rings when ``tick`` must be called.
+        on_send: called, under the lock, after dispatches were handed out.
+        sent: calls handed out.
+        sent_rows: their rows.
+        completions: calls that came back.
+        faults: exceptions of the scheduler.
+    """
+
+    def __init__(
+        self,
+        policy: SchedulingPolicy,
+        clock: Callable[[], int],
+        call: Callable[[Call], None],
+        answer: Callable[[Answer], None],
+        log: Log,
+    ) -> None:
+        """Starts empty.
+
+        Args:
+            policy: for the scheduler.
+            clock: monotonic ns.
+            call: takes a call for the executor; must return at once.
+            answer: takes an answer for a caller; must return at once.
+            log: for faults of the router itself.
+        """
+        self._policy = policy
+        self._scheduler = Scheduler(policy)
+        self._epoch = 0
+        self._clock = clock
+        self._call = call
+        self._answer = answer
+        self._log = log
+        self._lock = threading.Lock()
+        self._jobs: dict[int, Job] = {}
+        self._waiting: dict[int, Job] = {}
+        self._full: set[str] = set()
+        self._draining = False
+        self.alarm = Alarm(clock)
+        self.on_send: Callable[[], None] = _nothing
+        self.sent = 0
+        self.sent_rows = 0
+        self.completions = 0
+        self.faults = 0
+
+    # What happens.
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Takes in all requests of one ``execute`` call before the next decision; each job has its ``request``."""
+        requests = [job.request for job in jobs if job.request is not None]
+        with self._lock:
+            for request, job in zip(requests, jobs, strict=True):
+                self._jobs[request.id] = self._waiting[request.id] = job
+            self._tell(lambda now: self._scheduler.submit(requests, now))
+
+    def called(self, call: Call, now: int) -> None:
+        """The executor is about to be called."""
+        with self._lock:
+            if call.epoch == self._epoch:
+                self._scheduler.called(call.dispatch.id, now)
+        for job in call.jobs:
+            if job.first_exec is None:
+                job.first_exec = now
+
+    def completed(
+        self, call: Call, executor_ns: int, outputs: Sequence[Tensors] | None, error: RequestError | None
+    ) -> None:
+        """The executor answered: frees the slot, sends what follows, then hands on the replies.
+
+        Args:
+            call: as it was handed out.
+            executor_ns: time between exec and return.
+            outputs: of each part; None after an error.
+            error: why the call failed.
+        """
+        with self._lock:
+            self.completions += 1
+            for index, job in enumerate(call.jobs):
+                if not job.answered:
+                    job.executor_ns += executor_ns
+                    if outputs is not None:
+                        job.pieces.append((call.dispatch.parts[index].first_row, outputs[index]))
+            if call.epoch == self._epoch:
+                self._tell(lambda now: self._scheduler.completed(call.dispatch.id, now, error))
+
+    def tick(self) -> None:
+        """The alarm rang."""
+        with self._lock:
+            self._tell(_nothing_new)
+
+    def drain(self) -> None:
+        """Takes no more requests; what waits is served."""
+        with self._lock:
+            self._draining = True
+            self._scheduler.drain()
+
+    # Cancel checks.
+
+    def due(self, min_wait: int) -> list[int]:
+        """Ids of requests of the next dispatch that have waited over ``min_wait`` ns."""
+        with self._lock:
+            return self._scheduler.due(self._clock(), min_wait)
+
+    def waiting_ids(self) -> list[int]:
+        """Ids of all waiting requests, oldest first."""
+        return list(self._waiting)  # one step for the interpreter, so that a long queue does not hold the lock
+
+    def full_classes(self) -> set[str]:
+        """Classes that have refused a request for its limit since the last call."""
+        with self._lock:
+            full, self._full = self._full, set()
+        return full
+
+    def borrow(self, ids: Iterable[int], asked_before: int, class_name: str | None = None) -> list[Job]:
+        """Jobs for a cancel check; ``give_back`` must follow.
+
+        Args:
+            ids: whom to look at; those that no longer wait are left out.
+            asked_before: ns; those asked later are left out.
+            class_name: only of this class.
+        """
+        borrowed = []
+        with self._lock:
+            for request_id in ids:
+                job = self._waiting.get(request_id)
+                if job is None or job.last_poll > asked_before or class_name not in (None, job.class_name):
+                    continue
+                job.polling = True
+                borrowed.append(job)
+        return borrowed
+
+    def give_back(self, jobs: Sequence[Job], cancelled: Sequence[Job]) -> None:
+        """Takes borrowed jobs back; the ``cancelled`` ones end, unless they were sent meanwhile."""
+        with self._lock:
+            for job in jobs:
+                job.polling = False
+                held, job.held_answer = job.held_answer, None
+                if held is not None:
+                    self._answer(held)
+            if cancelled:
+                self._tell(lambda now: self._cancel(cancelled, now))
+
+    # What can be seen.
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits, nothing is in flight."""
+        with self._lock:
+            return not self._jobs
+
+    @property
+    def backlog(self) -> bool:
+        """Something waits."""
+        return bool(self._waiting)
+
+    def observe(self) -> Observed:
+        """A consistent view for the metrics."""
+        with self._lock:
+            scheduler = self._scheduler
+            return Observed(
+                waiting=dict(scheduler.waiting),
+                rows_in_flight=scheduler.rows_in_flight,
+                written_off=scheduler.written_off,
+                late_answers=scheduler.late_answers,
+                worst_blocking=dict(scheduler.worst_blocking),
+            )
+
+    # With the lock held.
+
+    def _tell(self, fact: Callable[[int], object]) -> None:
+        """Tells the scheduler a fact and acts on what it decides."""
+        now = self._clock()
+        try:
+            fact(now)
+            actions = self._scheduler.advance(now)
+            moment = self._scheduler.next_wakeup()
+            if actions:
+                self._act(actions)
+        except Exception as error:  # noqa: BLE001 - a fault of the core must not stop the router
+            self._start_over(error)
+            moment = None
+        self.alarm.set(None if moment is None else max(moment, now + LEAST_SLEEP))
+
+    def _cancel(self, jobs: Sequence[Job], now: int) -> None:
+        for job in jobs:
+            if job.request is not None:
+                self._scheduler.cancel(job.request.id, now)
+
+    def _act(self, actions: Iterable[Action]) -> None:
+        sent = False
+        for action in actions:
+            if isinstance(action, Send):
+                dispatch = action.dispatch
+                jobs = [self._take_rows(part) for part in dispatch.parts]
+                self.sent += 1
+                self.sent_rows += dispatch.rows
+                sent = True
+                self._call(Call(dispatch, jobs, self._epoch))
+            else:
+                self._finish(action.request_id, action.error)
+        if sent:
+            self.on_send()
+
+    def _take_rows(self, part: Part) -> Job:
+        job = self._jobs[part.request_id]
+        job.rows_sent += part.rows
+        if job.rows_sent >= job.rows:
+            del self._waiting[part.request_id]
+        return job
+
+    def _finish(self, request_id: int, error: RequestError | None) -> None:
+        self._waiting.pop(request_id, None)
+        job = self._jobs.pop(request_id)
+        job.answered = True
+        if isinstance(error, QueueFull) and job.class_name is not None:
+            self._full.add(job.class_name)
+        answer = Answer(job, error)
+        if job.polling:
+            job.held_answer = answer
+        else:
+            self._answer(answer)
+
+    def _start_over(self, error: Exception) -> None:
+        """After a fault of the scheduler: answers everything it held, and goes on with a new one."""
+        self.faults += 1
+        self._log.exception(
+            "scheduler", f"the scheduler failed; {len(self._jobs)} requests are answered INTERNAL", error
+        )
+        self._epoch += 1
+        self._scheduler = Scheduler(self._policy)
+        if self._draining:
+            self._scheduler.drain()
+        for request_id in list(self._jobs):
+            self._finish(
+                request_id, InternalFault(f"the router's scheduler failed: {error!r}; the server's log says where")
+            )
+
+
+def _nothing() -> None:
+    pass
+
+
+def _nothing_new(now: int) -> None:
+    pass

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a router does beside its requests: metrics, the order to drain, a look at the hooks.
+
+Law: one thread; nothing here may hold up a request.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from priority_router.control import DRAIN_POLL_SECONDS, RouterChannel
+from priority_router.core.values import MILLISECOND, SECOND
+from priority_router.hooks import HookCounters, HookCounts
+from priority_router.runtime.driver import Driver
+from priority_router.runtime.export import Exporter
+from priority_router.runtime.log import Log
+from priority_router.runtime.metrics import Family, Lateness, Readings, Tally, samples
+from priority_router.runtime.watch import HookWatch, Sight
+
+FLUSH_PERIOD: Final = 500 * MILLISECOND
+"""ns between two flushes of the metrics; one changed number costs about 50 us of the server."""
+
+LATENESS_PERIOD: Final = 30 * SECOND
+"""ns; the worst lateness shown is that of the last one to two periods."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the numbers come from.
+
+    Attributes:
+        tallies: of the reply threads.
+        lateness: of the timer.
+        counters: reads the families without labels.
+        received: requests taken in.
+        levels_sent: executor calls that asked for a level.
+    """
+
+    tallies: Sequence[Tally]
+    lateness: Lateness
+    counters: Callable[[], Mapping[Family, float]]
+    received: Callable[[], int]
+    levels_sent: Callable[[], int]
+
+
+class Housekeeping:
+    """``run`` is the body of one thread."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        sources: Sources,
+        exporter: Exporter,
+        hooks: HookCounters | None,
+        watched: bool,
+        channel: RouterChannel | None,
+        clock: Callable[[], int],
+        log: Log,
+    ) -> None:
+        """Exports every metric once, at 0.
+
+        Args:
+            driver: to look at, and to drain.
+            sources: of the numbers.
+            exporter: for the metrics.
+            hooks: the hooks' counters; None where there are none to read.
+            watched: this router relies on the hooks.
+            channel: to ``serve``; None where the server was not started by it.
+            clock: monotonic ns.
+            log: for complaints.
+        """
+        self._driver = driver
+        self._sources = sources
+        self._exporter = exporter
+        self._hooks = hooks
+        self._hooks_before = hooks.read() if hooks is not None else None
+        self._watch = HookWatch() if watched and hooks is not None else None
+        self._channel = channel
+        self._clock = clock
+        self._log = log
+        self._stop = threading.Event()
+        self._draining = False
+        self._drained = False
+        self._flushed = self._period_began = clock()
+        self._exporter.flush(samples(self._readings()))
+
+    def run(self) -> None:
+        """Keeps house until stopped."""
+        while not self._stop.wait(DRAIN_POLL_SECONDS):
+            try:
+                self.step()
+            except Exception as error:  # noqa: BLE001 - the next round may do better
+                self._log.exception("housekeeping", "housekeeping failed", error)
+
+    def step(self) -> None:
+        """One round."""
+        now = self._clock()
+        self._look_for_drain()
+        if now - self._flushed >= FLUSH_PERIOD:
+            self._flushed = now
+            self._look_at_hooks(now)
+            self._exporter.flush(samples(self._readings()))
+        if now - self._period_began >= LATENESS_PERIOD:
+            self._period_began = now
+            self._sources.lateness.next_period()
+
+    def stop(self) -> None:
+        """Ends ``run``."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """After ``run``: the last numbers, then gives up metrics and channel."""
+        self._exporter.flush(samples(self._readings()))
+        self._exporter.close()
+        if self._channel is not None:
+            self._channel.close()
+        if self._hooks is not None:
+            self._hooks.close()
+
+    def _look_for_drain(self) -> None:
+        if self._channel is None or self._drained:
+            return
+        if not self._draining and self._channel.drain_requested():
+            self._draining = True
+            self._driver.drain()
+            self._log.info("draining: new requests are refused, waiting ones served")
+        if self._draining and self._driver.idle and self._unanswered() == 0:
+            self._drained = True
+            self._channel.report_drained()
+
+    def _unanswered(self) -> int:
+        return self._sources.received() - sum(tally.answered for tally in self._sources.tallies)
+
+    def _look_at_hooks(self, now: int) -> None:
+        if self._watch is None or self._hooks is None:
+            return
+        sight = Sight(
+            at=now,
+            completions=self._driver.completions,
+            levels_sent=self._sources.levels_sent(),
+            backlog=self._driver.backlog,
+            hooks=self._hooks.read(),
+        )
+        for complaint in self._watch.see(sight):
+            self._log.error("hooks", complaint)
+
+    def _readings(self) -> Readings:
+        return Readings(
+            tallies=self._sources.tallies,
+            observed=self._driver.observe(),
+            counters=self._sources.counters(),
+            hooks=self._hook_counts(),
+            hook_working=self._watch.working if self._watch is not None else {},
+        )
+
+    def _hook_counts(self) -> HookCounts | None:
+        if self._hooks is None or self._hooks_before is None:
+            return None
+        now, before = self._hooks.read(), self._hooks_before
+        return HookCounts(
+            now.priorities_set - before.priorities_set,
+            now.waits_cut - before.waits_cut,
+            now.calls_refused - before.calls_refused,
+        )

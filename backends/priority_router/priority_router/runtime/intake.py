@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request of an ``execute`` call to a job: tensors copied out, class, rows, timeout and wanted outputs read.
+
+Law: touches one request alone, so that a bad one cannot disturb its neighbours.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+from priority_router.config import RouterPolicy
+from priority_router.core.values import MICROSECOND, Request
+from priority_router.errors import InvalidRequest
+from priority_router.runtime import codec
+from priority_router.runtime.classify import Classifier, UnknownClass
+from priority_router.runtime.work import (
+    CLASS_TENSOR,
+    EXECUTOR_OUTPUT,
+    QUEUE_OUTPUT,
+    TIMING_OUTPUTS,
+    Array,
+    Job,
+    Tensors,
+    Wanted,
+)
+
+_MOST_WANTED: Final = 1024
+"""Different sets of outputs that are remembered; clients choose them, so the memory is bounded."""
+
+
+class Intake:
+    """Reads requests under one policy; used by the ``execute`` thread alone.
+
+    Attributes:
+        unknown_classes: requests that named a class the policy does not have, refused or not.
+    """
+
+    def __init__(self, policy: RouterPolicy) -> None:
+        self._batched = policy.scheduling.max_batch_size > 0
+        self._classifier = Classifier(policy)
+        self._ids = itertools.count(1)
+        self._wanted: dict[frozenset[str], Wanted] = {}
+        self.unknown_classes = 0
+
+    def fill(self, job: Job, request: Any) -> Request:
+        """Reads ``request`` into its job.
+
+        Args:
+            job: made for this request; on an error it holds what was read until then.
+            request: Triton's; used only during this call.
+
+        Returns:
+            What the core is to be given.
+
+        Raises:
+            InvalidRequest: the request cannot be served as it is.
+        """
+        class_tensor: Array | None = None
+        tensors: list[tuple[str, Array]] = []
+        for tensor in request.inputs():
+            name, array = tensor.name(), tensor.as_numpy()
+            if array is None:
+                raise InvalidRequest(f"input {name!r}: this datatype has no numpy form and cannot be routed")
+            if name == CLASS_TENSOR:
+                class_tensor = array
+            else:
+                tensors.append((name, codec.private(array)))
+        if len(tensors) > 1:
+            tensors.sort(key=_name)
+        rows = self._rows(tensors)
+        try:
+            classified = self._classifier.classify(class_tensor, request.parameters(), rows)
+        except UnknownClass:
+            self.unknown_classes += 1
+            raise
+        self.unknown_classes += classified.was_unknown
+        job.class_name = classified.name
+        job.inputs = tensors
+        job.wanted = self._outputs(request.requested_output_names())
+        job.request = Request(
+            next(self._ids),
+            classified.name,
+            rows,
+            codec.signature(tensors, self._batched),
+            request.timeout() * MICROSECOND,
+        )
+        return job.request
+
+    def _rows(self, tensors: Tensors) -> int:
+        if not tensors:
+            raise InvalidRequest(f"the request has no input besides {CLASS_TENSOR}")
+        if not self._batched:
+            return 1
+        first, array = tensors[0]
+        rows = array.shape[0] if array.ndim else 0
+        for name, other in tensors:
+            if other.ndim == 0 or other.shape[0] != rows:
+                raise InvalidRequest(f"inputs {first!r} and {name!r} have different numbers of rows")
+        if rows == 0:
+            raise InvalidRequest("the request has no rows")
+        return rows
+
+    def _outputs(self, names: Any) -> Wanted:
+        key = frozenset(names)
+        wanted = self._wanted.get(key)
+        if wanted is None:
+            if len(self._wanted) >= _MOST_WANTED:
+                self._wanted.clear()
+            wanted = self._wanted[key] = Wanted(key - TIMING_OUTPUTS, QUEUE_OUTPUT in key, EXECUTOR_OUTPUT in key)
+        return wanted
+
+
+def _name(item: tuple[str, Array]) -> str:
+    return item[0]

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting: cheap while requests pass, merged when the metrics are flushed.
+
+Law: no Triton here. Each thread that counts owns a tally, so counting takes no lock; ``samples`` turns everything into
+named numbers, which ``export`` hands to Triton.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from priority_router.errors import Outcome
+from priority_router.hooks import HookCounts
+from priority_router.runtime.driver import Observed
+
+BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""From the router's own share of a request to the default executor timeout, about 2.5 times apart."""
+
+NO_CLASS: Final = "_none"
+"""Class label of requests that no class could be found for; no class can be called so."""
+
+_BOUNDS_NS: Final = tuple(int(bound * 1e9) for bound in BUCKETS_SECONDS)
+_LE: Final = (*(f"{bound:g}" for bound in BUCKETS_SECONDS), "+Inf")
+_SECOND: Final = 1e9
+
+
+class Histogram:
+    """Counts of durations per bucket, and their sum in ns."""
+
+    __slots__ = ("counts", "total_ns")
+
+    def __init__(self) -> None:
+        self.counts = [0] * len(_LE)
+        self.total_ns = 0
+
+    def add(self, duration_ns: int) -> None:
+        """Counts one duration."""
+        self.counts[bisect_left(_BOUNDS_NS, duration_ns)] += 1
+        self.total_ns += duration_ns
+
+
+class Tally:
+    """What one reply thread has counted.
+
+    Attributes:
+        answered: replies it was done with.
+        failed_sends: of them, those that Triton did not take.
+        outcomes: per class label and outcome.
+        queue: time from ``execute`` to the first exec, per class label.
+        executor: time between exec and return, per class label.
+    """
+
+    __slots__ = ("answered", "executor", "failed_sends", "outcomes", "queue")
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        labels = (*classes, NO_CLASS)
+        self.answered = 0
+        self.failed_sends = 0
+        self.outcomes = {(label, outcome): 0 for label in labels for outcome in Outcome}
+        self.queue = {label: Histogram() for label in labels}
+        self.executor = {label: Histogram() for label in labels}
+
+    def count(self, class_name: str | None, outcome: Outcome, queue_ns: int | None, executor_ns: int | None) -> None:
+        """Counts one request that has been answered.
+
+        Args:
+            class_name: a class of the policy; None where the request has none.
+            outcome: how it ended.
+            queue_ns: time it waited; None where it never reached the executor.
+            executor_ns: time with the executor; None where that never answered.
+        """
+        label = NO_CLASS if class_name is None else class_name
+        self.outcomes[label, outcome] += 1
+        if queue_ns is not None:
+            self.queue[label].add(queue_ns)
+        if executor_ns is not None:
+            self.executor[label].add(executor_ns)
+        self.answered += 1
+
+
+class Family(NamedTuple):
+    """One metric family: its full name, what it says, and whether it only grows."""
+
+    name: str
+    help: str
+    counter: bool
+
+
+def _counter(name: str, text: str) -> Family:
+    return Family("priority_router_" + name, text, counter=True)
+
+
+def _gauge(name: str, text: str) -> Family:
+    return Family("priority_router_" + name, text, counter=False)
+
+
+_QUEUE_TEXT: Final = "Time from a request's arrival to its executor call"
+_EXECUTOR_TEXT: Final = "Time between an executor call and its return, waiting inside Triton included"
+
+REQUESTS: Final = _counter("requests_total", "Requests answered, by class and outcome")
+UNKNOWN_CLASS: Final = _counter("unknown_class_total", "Requests that named a class the policy does not have")
+QUEUE_BUCKET: Final = _counter("queue_seconds_bucket", _QUEUE_TEXT)
+QUEUE_COUNT: Final = _counter("queue_seconds_count", _QUEUE_TEXT)
+QUEUE_SUM: Final = _counter("queue_seconds_sum", _QUEUE_TEXT)
+EXECUTOR_BUCKET: Final = _counter("executor_seconds_bucket", _EXECUTOR_TEXT)
+EXECUTOR_COUNT: Final = _counter("executor_seconds_count", _EXECUTOR_TEXT)
+EXECUTOR_SUM: Final = _counter("executor_seconds_sum", _EXECUTOR_TEXT)
+QUEUE_SIZE: Final = _gauge("queue_size", "Requests that wait in the router")
+IN_FLIGHT_ROWS: Final = _gauge("in_flight_rows", "Rows that the executor has not answered")
+WORST_BLOCKING: Final = _gauge("worst_blocking_seconds", "Longest time behind one less urgent executor call")
+DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
+DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
+WRITTEN_OFF: Final = _gauge("lost_dispatches", "Executor calls given up whose answer has not come")
+LATE_ANSWERS: Final = _counter("late_answers_total", "Answers that came after their executor call was given up")
+LATENESS_WORST: Final = _gauge("timer_lateness_worst_seconds", "Latest wake-up of the timer in the last minute")
+LATENESS_SUM: Final = _counter("timer_lateness_seconds_sum", "Lateness of all timer wake-ups")
+LATENESS_COUNT: Final = _counter("timer_lateness_seconds_count", "Timer wake-ups")
+CANCEL_CHECKS: Final = _counter("cancel_checks_total", "Questions to Triton whether a waiting request was cancelled")
+FAILED_SENDS: Final = _counter("failed_replies_total", "Replies that Triton did not take")
+FAULTS: Final = _counter("scheduler_faults_total", "Exceptions of the scheduler; each answered what it held")
+GUARD_ACTIVE: Final = _gauge("guard_active", "1 while clients cannot call the executor directly")
+HOOK_WORKING: Final = _gauge("hook_working", "0 once a hook was seen to do nothing where it should")
+PRIORITIES_SET: Final = _counter("hook_priorities_set_total", "Levels given to executor calls, whole server")
+WAITS_CUT: Final = _counter("hook_waits_cut_total", "Stalling waits of Triton's batcher cut short, whole server")
+CALLS_REFUSED: Final = _counter("hook_calls_refused_total", "Client calls of guarded executors refused, whole server")
+
+
+class Sample(NamedTuple):
+    """One number: family, labels without ``model``, value since the router was loaded."""
+
+    family: Family
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+@dataclass
+class Lateness:
+    """How late the timer woke; written by the timer thread alone. Times in ns."""
+
+    count: int = 0
+    total: int = 0
+    _worst: list[int] = field(default_factory=lambda: [0, 0])
+
+    def add(self, late: int) -> None:
+        """Counts one wake-up."""
+        self.count += 1
+        self.total += late
+        if late > self._worst[0]:
+            self._worst[0] = late
+
+    @property
+    def worst(self) -> int:
+        """The worst of this and the last period."""
+        return max(self._worst)
+
+    def next_period(self) -> None:
+        """Forgets the period before the last."""
+        self._worst = [0, self._worst[0]]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Everything that is exported, read at one moment.
+
+    Attributes:
+        tallies: of the reply threads.
+        observed: of the scheduler.
+        counters: families without further labels, to their values.
+        hooks: what the hooks did since this router was loaded; None without hooks.
+        hook_working: per hook that this router relies on.
+    """
+
+    tallies: Sequence[Tally]
+    observed: Observed
+    counters: Mapping[Family, float]
+    hooks: HookCounts | None = None
+    hook_working: Mapping[str, bool] = field(default_factory=dict)
+
+
+def samples(readings: Readings) -> Iterator[Sample]:
+    """Every number to export; the same set on every call for one router.
+
+    Buckets come with the largest bound first, so that a reader who catches a flush half-way never finds a bucket that
+    holds more than a wider one.
+    """
+    tallies, observed = readings.tallies, readings.observed
+    for label, outcome in tallies[0].outcomes:
+        count = sum(tally.outcomes[label, outcome] for tally in tallies)
+        yield Sample(REQUESTS, (("class", label), ("outcome", outcome.value)), count)
+    for label in observed.waiting:
+        queue = [tally.queue[label] for tally in tallies]
+        yield from _histogram((QUEUE_BUCKET, QUEUE_COUNT, QUEUE_SUM), label, queue)
+        executor = [tally.executor[label] for tally in tallies]
+        yield from _histogram((EXECUTOR_BUCKET, EXECUTOR_COUNT, EXECUTOR_SUM), label, executor)
+        yield Sample(QUEUE_SIZE, (("class", label),), observed.waiting[label])
+        yield Sample(WORST_BLOCKING, (("class", label),), observed.worst_blocking[label] / _SECOND)
+    yield Sample(IN_FLIGHT_ROWS, (), observed.rows_in_flight)
+    yield Sample(WRITTEN_OFF, (), observed.written_off)
+    yield Sample(LATE_ANSWERS, (), observed.late_answers)
+    yield Sample(FAILED_SENDS, (), sum(tally.failed_sends for tally in tallies))
+    for family, value in readings.counters.items():
+        yield Sample(family, (), value)
+    if readings.hooks is not None:
+        yield Sample(PRIORITIES_SET, (), readings.hooks.priorities_set)
+        yield Sample(WAITS_CUT, (), readings.hooks.waits_cut)
+        yield Sample(CALLS_REFUSED, (), readings.hooks.calls_refused)
+    for hook, working in readings.hook_working.items():
+        yield Sample(HOOK_WORKING, (("hook", hook),), working)
+
+
+def _histogram(families: tuple[Family, Family, Family], label: str, parts: Sequence[Histogram]) -> Iterator[Sample]:
+    bucket, count, total = families
+    counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
+    cumulative = list(itertools.accumulate(counts))
+    own = ("class", label)
+    yield Sample(count, (own,), cumulative[-1])
+    for le, value in zip(reversed(_LE), reversed(cumulative), strict=True):
+        yield Sample(bucket, (own, ("le", le)), value)
+    yield Sample(total, (own,), sum(part.total_ns for part in parts) / _SECOND)

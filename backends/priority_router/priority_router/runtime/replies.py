@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to replies: the only place that sends a caller anything.
+
+Law: exactly one response with the FINAL flag per answer. A response that cannot be built becomes an error; one that
+cannot be sent is logged and counted, since Triton takes no second one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from priority_router.errors import InternalFault, Outcome, RequestError
+from priority_router.runtime.log import Log
+from priority_router.runtime.metrics import Tally
+from priority_router.runtime.translate import ErrorCodes
+from priority_router.runtime.work import EXECUTOR_OUTPUT, QUEUE_OUTPUT, Answer, Array, Job, timing
+
+
+class Replies:
+    """Builds and sends; ``send`` runs in several threads at once, each with a tally of its own."""
+
+    def __init__(self, pb: Any, codes: ErrorCodes, batched: bool, log: Log) -> None:
+        """Prepares.
+
+        Args:
+            pb: Triton's Python API.
+            codes: of this server.
+            batched: the model has a batch axis.
+            log: for faults.
+        """
+        self._pb = pb
+        self._codes = codes
+        self._batched = batched
+        self._log = log
+        self._final = pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+
+    def send(self, answer: Answer, tally: Tally) -> None:
+        """Sends one answer and counts it."""
+        job, error = answer
+        try:
+            response = self._response(job) if error is None else self._refusal(error)
+        except Exception as fault:  # noqa: BLE001 - the caller is told
+            self._log.exception("reply", "building a reply failed", fault)
+            error = InternalFault(f"the router failed to build the reply: {fault!r}")
+            response = self._refusal(error)
+        try:
+            job.sender.send(response, self._final)
+        except Exception as fault:  # noqa: BLE001 - nothing more can be said to this caller
+            tally.failed_sends += 1
+            self._log.error("send", f"a reply could not be sent: {fault}")
+        queue_ns = None if job.first_exec is None else job.first_exec - job.arrived
+        outcome = Outcome.SUCCESS if error is None else error.outcome
+        tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
+
+    def _refusal(self, error: RequestError) -> Any:
+        return self._pb.InferenceResponse([], self._pb.TritonError(str(error), self._codes.constant(error.code)))
+
+    def _response(self, job: Job) -> Any:
+        tensor = self._pb.Tensor
+        wanted = job.wanted
+        outputs = [tensor(name, array) for name, array in self._assembled(job) if name in wanted.outputs]
+        if wanted.queue and job.first_exec is not None:
+            outputs.append(tensor(QUEUE_OUTPUT, timing(job.first_exec - job.arrived, job.rows, self._batched)))
+        if wanted.executor:
+            outputs.append(tensor(EXECUTOR_OUTPUT, timing(job.executor_ns, job.rows, self._batched)))
+        return self._pb.InferenceResponse(outputs)
+
+    def _assembled(self, job: Job) -> list[tuple[str, Array]]:
+        """The executor's outputs of all parts, in row order whatever order the parts came back in."""
+        if len(job.pieces) == 1:
+            return list(job.pieces[0][1])
+        pieces = [dict(tensors) for _, tensors in sorted(job.pieces, key=lambda piece: piece[0])]
+        return [(name, np.concatenate([piece[name] for piece in pieces])) for name in pieces[0]]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold before a router serves: the model's configuration, numpy, the hooks, the guard.
+
+Law: each check reads what it is given and raises a SetupError that says what was found and what to do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from priority_router.config import RouterPolicy
+from priority_router.errors import SetupError
+from priority_router.hooks import (
+    DISPATCH,
+    GUARD,
+    GUARDED_MODELS_ENV,
+    LIBRARY_NAME,
+    PRIORITY,
+    HookMarker,
+    parse_guarded_models,
+)
+from priority_router.runtime.work import CLASS_TENSOR, TIMING_OUTPUTS
+
+_ONE_CPU_INSTANCE = "instance_group { kind: KIND_CPU count: 1 }"
+
+
+def check_numpy(pb: Any) -> None:
+    """Sends an array through the stub's own conversions; some pairs of stub and numpy garble it without an error."""
+    sent = np.array([[110, 1]], dtype=np.int64)
+    came = pb.Tensor.from_dlpack("u", pb.Tensor("t", sent).to_dlpack()).as_numpy()
+    if came is None or came.shape != sent.shape or not np.array_equal(came, sent):
+        found = None if came is None else came.tolist()
+        raise SetupError(
+            f"numpy {np.__version__} ({np.__file__}) does not work with this server's Python stub: "
+            f"{sent.tolist()} came back as {found}. The stub runs {sys.executable or 'python'} in {sys.prefix}; "
+            "install numpy < 2 there, or use Triton 24.11 or later"
+        )
+
+
+def check_config(config: Mapping[str, Any], policy: RouterPolicy) -> None:
+    """The router's own ``config.pbtxt`` against what a router is, and against its policy."""
+    name = config.get("name", "router")
+    if policy.executor == name:
+        raise SetupError(f"router {name!r}: policy.toml names the router itself as executor; name the model to call")
+    groups = config.get("instance_group") or []
+    count = sum(int(group.get("count", 1)) for group in groups)
+    kinds = {group.get("kind", "KIND_AUTO") for group in groups}
+    if count != 1 or kinds != {"KIND_CPU"}:
+        found = ", ".join(f"{group.get('count', 1)} x {group.get('kind', 'KIND_AUTO')}" for group in groups) or "none"
+        raise SetupError(
+            f"router {name!r} has instances {found}; it must be one CPU instance, since each has a queue of its own: "
+            f"write {_ONE_CPU_INSTANCE}"
+        )
+    if config.get("model_transaction_policy", {}).get("decoupled"):
+        raise SetupError(
+            f"router {name!r} is decoupled, which HTTP and unary gRPC refuse; remove model_transaction_policy"
+        )
+    batched = int(config.get("max_batch_size", 0)) > 0
+    if batched != (policy.scheduling.max_batch_size > 0):
+        raise SetupError(
+            f"router {name!r} has max_batch_size {config.get('max_batch_size', 0)}, its policy's [executor_shape] "
+            f"has {policy.scheduling.max_batch_size}: both must be 0, or neither; the router's is the largest request "
+            "it accepts, such as 16 times the executor's"
+        )
+    _check_tensors(name, config)
+
+
+def _check_tensors(name: str, config: Mapping[str, Any]) -> None:
+    wanted = dict.fromkeys(TIMING_OUTPUTS, "TYPE_INT64") | {CLASS_TENSOR: "TYPE_STRING"}
+    for tensor in (*config.get("input", []), *config.get("output", [])):
+        data_type = tensor.get("data_type")
+        if data_type == "TYPE_BF16":
+            raise SetupError(
+                f"router {name!r}: {tensor['name']} is BF16, which Python cannot hold; it cannot be routed"
+            )
+        if tensor["name"] in wanted:
+            dims = [int(dim) for dim in tensor.get("dims", [])]
+            if data_type != wanted[tensor["name"]] or dims != [1]:
+                raise SetupError(
+                    f"router {name!r}: {tensor['name']} is {data_type} {dims}; it must be "
+                    f"{wanted[tensor['name']]} with dims: [ 1 ]"
+                )
+
+
+def check_hooks(policy: RouterPolicy, marker: HookMarker | None, parent_pid: int) -> HookMarker | None:
+    """In levels mode the server that runs this router must have its hooks.
+
+    Args:
+        policy: of this router.
+        marker: what the environment says.
+        parent_pid: the server.
+
+    Returns:
+        The marker where this very server left it.
+    """
+    ours = marker if marker is not None and marker.active_in(parent_pid) else None
+    missing = {PRIORITY, DISPATCH} - (ours.hooks if ours is not None else frozenset())
+    if policy.scheduling.levels and missing:
+        if marker is None:
+            found = f"{LIBRARY_NAME} is not loaded into this server"
+        elif ours is None:
+            found = f"{LIBRARY_NAME} is loaded into process {marker.pid}, not into this server ({parent_pid})"
+        else:
+            found = f"the hooks {' and '.join(sorted(missing))} are switched off"
+        raise SetupError(
+            f'mode = "levels" needs hooks that this server does not have: {found}. Without them levels stall the '
+            "executor for up to 500 ms between batches. Start the server with `priority-router serve` or with "
+            f'LD_PRELOAD={LIBRARY_NAME}, or set mode = "plain"'
+        )
+    return ours
+
+
+def guard_active(policy: RouterPolicy, marker: HookMarker | None, environ: Mapping[str, str]) -> bool:
+    """Whether clients are kept from calling the executor.
+
+    Args:
+        policy: names the executor.
+        marker: of this server; None without hooks.
+        environ: of the server.
+    """
+    guarded = parse_guarded_models(environ.get(GUARDED_MODELS_ENV, ""))
+    return marker is not None and GUARD in marker.hooks and policy.executor in guarded
+
+
+def guard_warning(policy: RouterPolicy) -> str:
+    """What to tell an operator whose policy asks for the guard on a server without it."""
+    return (
+        f"clients can call {policy.executor!r} directly and pass the queue: the guard hook is not active. Start the "
+        f"server with `priority-router serve`, or name the model in {GUARDED_MODELS_ENV} and preload {LIBRARY_NAME}, "
+        "or set guard_executor = false"
+    )
