@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-
 from support import models
 from support.server import System, routed, running
 
@@ -21,8 +20,9 @@ _PURE = {"unit", "conformance"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for folder in sorted(path.name for path in _ROOT.iterdir() if path.is_dir() and path.name not in ("support", "__pycache__")):
-        config.addinivalue_line("markers", f"{folder}: tests in tests/{folder}")
+    for folder in sorted(_ROOT.iterdir()):
+        if folder.is_dir() and folder.name not in ("support", "__pycache__"):
+            config.addinivalue_line("markers", f"{folder.name}: tests in tests/{folder.name}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

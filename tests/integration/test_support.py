@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-
 from support.clients import Call, client
 from support.models import EXTRA, TAG, TEXT, ErrorReply, Executor, X, write_executor
 

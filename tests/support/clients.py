@@ -107,7 +107,10 @@ class Client:
             self.raw: Any = tritonclient.grpc.InferenceServerClient(address)
         else:
             self.raw = tritonclient.http.InferenceServerClient(
-                address, concurrency=1, connection_timeout=DEFAULT_TIMEOUT_SECONDS, network_timeout=DEFAULT_TIMEOUT_SECONDS
+                address,
+                concurrency=1,
+                connection_timeout=DEFAULT_TIMEOUT_SECONDS,
+                network_timeout=DEFAULT_TIMEOUT_SECONDS,
             )
         self._address = address
         self._pool = concurrent.futures.ThreadPoolExecutor(concurrency)
@@ -126,7 +129,9 @@ class Client:
         names = [output["name"] if isinstance(output, dict) else output.name for output in outputs]
         return Reply({name: result.as_numpy(name) for name in names}, "OK", "", sent, answered)
 
-    def send(self, model: str, call: Call, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> concurrent.futures.Future[Reply]:
+    def send(
+        self, model: str, call: Call, timeout: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> concurrent.futures.Future[Reply]:
         """Sends one call from a thread of its own and returns at once."""
         return self._pool.submit(self.infer, model, call, timeout)
 

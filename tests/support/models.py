@@ -148,7 +148,10 @@ def write_executor(repository: Path, executor: Executor) -> Record:
         *(f"output {tensor.text()}" for tensor in executor.outputs),
         f"instance_group {{ kind: KIND_CPU count: {executor.instances} }}",
         _batching(executor) if executor.batching is None else executor.batching,
-        *(f"parameters {{ key: {json.dumps(k)} value {{ string_value: {json.dumps(v)} }} }}" for k, v in parameters.items()),
+        *(
+            f"parameters {{ key: {json.dumps(k)} value {{ string_value: {json.dumps(v)} }} }}"
+            for k, v in parameters.items()
+        ),
         executor.config,
     ]
     (folder / "config.pbtxt").write_text("\n".join(lines) + "\n")

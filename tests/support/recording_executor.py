@@ -62,7 +62,12 @@ class TritonPythonModel:
                 code = getattr(pb_utils.TritonError, error.get("code", "INTERNAL"))
                 return pb_utils.InferenceResponse(error=pb_utils.TritonError(error["message"], code))
         made = []
-        for name, source, factor in (("Y", "X", 2), ("TAG_OUT", "TAG", 1), ("TEXT_OUT", "TEXT", None), ("EXTRA_OUT", "EXTRA", 1)):
+        for name, source, factor in (
+            ("Y", "X", 2),
+            ("TAG_OUT", "TAG", 1),
+            ("TEXT_OUT", "TEXT", None),
+            ("EXTRA_OUT", "EXTRA", 1),
+        ):
             if name in self.outputs and source in tensors:
                 value = tensors[source] if factor is None else tensors[source] * tensors[source].dtype.type(factor)
                 if self.wrong_rows_tags & set(tags):

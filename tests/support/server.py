@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from priority_router.ops.server import Server
+
 from support import models
 
 

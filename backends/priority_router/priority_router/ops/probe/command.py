@@ -86,8 +86,10 @@ def _within(timeout: float, ask: Callable[[], None]) -> None:
         raise ProbeFailed(f"no answer within {timeout:g} s") from None
     if isinstance(error, TimeoutError):
         raise ProbeFailed(f"no answer within {timeout:g} s") from error
-    if isinstance(error, Unanswerable | OSError | http.client.HTTPException):
-        raise ProbeFailed(_one_line(str(error) or type(error).__name__)) from error
+    if isinstance(error, http.client.HTTPException):
+        raise ProbeFailed(f"no HTTP answer ({type(error).__name__}); is this Triton's HTTP port?") from error
+    if isinstance(error, Unanswerable | OSError):
+        raise ProbeFailed(_one_line(str(error))) from error
     if error is not None:
         raise error
 

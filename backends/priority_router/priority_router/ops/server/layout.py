@@ -7,7 +7,6 @@ colons. So the server sees only links inside this folder wherever the true path 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 import tempfile
@@ -19,7 +18,9 @@ from priority_router.hooks import LIBRARY_NAME
 from priority_router.ops import assets
 from priority_router.ops.server.installation import Installation
 
-_SAFE_PATH: Final = re.compile(r"[\w@%+./-]+", re.ASCII)
+SAFE_PATH: Final = re.compile(r"[\w@%+./-]+", re.ASCII)
+"""What a shell, LD_PRELOAD and LD_LIBRARY_PATH all leave alone."""
+
 STUB_NAME: Final = "triton_python_backend_stub"
 
 
@@ -54,7 +55,7 @@ class Layout:
     def repository(self, path: Path) -> Path:
         """A path of that repository that the Python backend's shell cannot misread: its own, or a link."""
         whole = path.resolve()
-        if _SAFE_PATH.fullmatch(str(whole)):
+        if SAFE_PATH.fullmatch(str(whole)):
             return whole
         link = self.root / f"repository{len(list(self.root.glob('repository*')))}"
         link.symlink_to(whole, target_is_directory=True)
@@ -71,14 +72,12 @@ class Layout:
                 _link(self.backends / backend.name, backend)
         else:
             self._fill_python(installation, installation.stub)
-            with contextlib.suppress(SetupError):
-                _link(self.backends / "onnxruntime", assets.onnxruntime_backend())
+            _link(self.backends / "onnxruntime", assets.onnxruntime_backend())
         router = self.backends / "priority_router"
         if router.is_symlink():
             router.unlink()
         router.mkdir()
-        with contextlib.suppress(SetupError):
-            _link(router / "model.py", assets.model_file())
+        _link(router / "model.py", assets.model_file())
         _link(router / assets.package_folder().name, assets.package_folder())
         if hooks:
             (router / "hooks").mkdir()
@@ -91,22 +90,31 @@ class Layout:
         source = installation.backends / "python"
         _link(python / "triton_python_backend_utils.py", source / "triton_python_backend_utils.py")
         # A copy: for Python-based backends Triton refuses a library that is a link out of its folder.
-        shutil.copy(source / "libtriton_python.so", python)
+        _copy(source / "libtriton_python.so", python / "libtriton_python.so")
         # A copy: a server that cannot start its stub changes the file's mode, and it must not change the wheel's.
         self.stub = python / STUB_NAME
-        shutil.copy(stub, self.stub)
+        _copy(stub, self.stub)
 
 
 def _link(link: Path, target: Path) -> None:
-    if not target.exists():
-        raise SetupError(f"{target} is missing; install the package that holds it again")
+    _check_present(target)
     link.symlink_to(target, target_is_directory=target.is_dir())
+
+
+def _copy(source: Path, target: Path) -> None:
+    _check_present(source)
+    shutil.copy(source, target)
+
+
+def _check_present(path: Path) -> None:
+    if not path.exists():
+        raise SetupError(f"{path} is missing; install the package that holds it again")
 
 
 def _private_folder() -> Path:
     parents = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
     for parent in dict.fromkeys(parents):
-        if _SAFE_PATH.fullmatch(str(parent)):
+        if SAFE_PATH.fullmatch(str(parent)):
             try:
                 return Path(tempfile.mkdtemp(prefix="priority-router-", dir=parent))
             except OSError:

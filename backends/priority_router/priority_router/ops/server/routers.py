@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from priority_router.config import load_policy
+from priority_router.config import POLICY_FILE, load_policy
 from priority_router.control import TRITON_DEFAULT_POOL, thread_pool_size
 from priority_router.errors import SetupError
+from priority_router.ops.server.layout import SAFE_PATH
 
-POLICY_FILE = "policy.toml"
+_PYTHON_MODELS = {POLICY_FILE, "model.py"}
+"""Files in a version folder that tell a model of the Python backend, or of one based on it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ def check_repository(repository: Path) -> None:
         raise SetupError(f"model repository {repository}: no such folder")
     if (repository / "config.pbtxt").exists():
         raise SetupError(f"{repository} is the folder of one model; name the folder above it")
+    for model in sorted({path.parents[1].name for path in repository.glob("*/*/*") if path.name in _PYTHON_MODELS}):
+        if not SAFE_PATH.fullmatch(model):
+            raise SetupError(
+                f"{repository / model}: Triton's Python backend hands a model's name to a shell without quotes; "
+                "rename the folder to letters, digits and _ - ."
+            )
 
 
 def guarded_models(routers: Sequence[Router]) -> dict[str, str]:
