@@ -8,6 +8,7 @@ import contextlib
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 import tritonclient.grpc
 import tritonclient.http
 from tritonclient.utils import InferenceServerException
+
+Array = np.ndarray[Any, Any]
 
 DEFAULT_TIMEOUT_SECONDS = 30.0
 _DTYPES = {
@@ -47,7 +50,7 @@ class Call:
     rows: int = 1
     traffic_class: str | None = None
     class_parameter: str | None = None
-    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    inputs: Mapping[str, Array] = field(default_factory=dict)
     without: Sequence[str] = ()
     outputs: Sequence[str] | None = None
     timeout_us: int | None = None
@@ -55,9 +58,9 @@ class Call:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     request_id: str = ""
 
-    def tensors(self) -> dict[str, np.ndarray]:
+    def tensors(self) -> dict[str, Array]:
         shape = (self.rows,) if self.rows else ()
-        made: dict[str, np.ndarray] = {"X": np.full((*shape, 4), self.tag or 0, np.float32)}
+        made: dict[str, Array] = {"X": np.full((*shape, 4), self.tag or 0, np.float32)}
         if self.tag is not None:
             made["TAG"] = np.full((*shape, 1), self.tag, np.int64)
         if self.traffic_class is not None:
@@ -82,7 +85,7 @@ class Reply:
         answered: time.monotonic seconds at the answer.
     """
 
-    outputs: dict[str, np.ndarray]
+    outputs: dict[str, Array]
     code: str
     message: str
     sent: float
@@ -101,18 +104,9 @@ class Client:
     """Sends calls over ``grpc`` or ``http``; usable from several threads."""
 
     def __init__(self, address: str, protocol: str = "grpc", concurrency: int = 32) -> None:
-        self._protocol = protocol
-        self._module = tritonclient.grpc if protocol == "grpc" else tritonclient.http
-        if protocol == "grpc":
-            self.raw: Any = tritonclient.grpc.InferenceServerClient(address)
-        else:
-            self.raw = tritonclient.http.InferenceServerClient(
-                address,
-                concurrency=1,
-                connection_timeout=DEFAULT_TIMEOUT_SECONDS,
-                network_timeout=DEFAULT_TIMEOUT_SECONDS,
-            )
         self._address = address
+        self._module = tritonclient.grpc if protocol == "grpc" else tritonclient.http
+        self._grpc = tritonclient.grpc.InferenceServerClient(address) if protocol == "grpc" else None
         self._pool = concurrent.futures.ThreadPoolExecutor(concurrency)
 
     def infer(self, model: str, call: Call, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
@@ -129,15 +123,14 @@ class Client:
         names = [output["name"] if isinstance(output, dict) else output.name for output in outputs]
         return Reply({name: result.as_numpy(name) for name in names}, "OK", "", sent, answered)
 
-    def send(
-        self, model: str, call: Call, timeout: float = DEFAULT_TIMEOUT_SECONDS
-    ) -> concurrent.futures.Future[Reply]:
+    def send(self, model: str, call: Call, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Future[Reply]:
         """Sends one call from a thread of its own and returns at once."""
         return self._pool.submit(self.infer, model, call, timeout)
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self.raw.close()
+        if self._grpc is not None:
+            self._grpc.close()
 
     def inputs(self, call: Call) -> list[Any]:
         """The call's tensors as this protocol's client wants them."""
@@ -157,8 +150,8 @@ class Client:
         }
         if call.outputs is not None:
             options["outputs"] = [self._module.InferRequestedOutput(name) for name in call.outputs]
-        if self._protocol == "grpc":
-            return self.raw.infer(model, self.inputs(call), client_timeout=timeout, **options)
+        if self._grpc is not None:
+            return self._grpc.infer(model, self.inputs(call), client_timeout=timeout, **options)
         # The HTTP client is one greenlet's: each call gets its own.
         with tritonclient.http.InferenceServerClient(
             self._address, connection_timeout=timeout, network_timeout=timeout

@@ -27,7 +27,8 @@ class Tensor:
 
     def text(self) -> str:
         dims = ", ".join(map(str, self.dims))
-        return f'{{ name: "{self.name}" data_type: {self.data_type} dims: [ {dims} ]{" optional: true" if self.optional else ""} }}'
+        optional = " optional: true" if self.optional else ""
+        return f'{{ name: "{self.name}" data_type: {self.data_type} dims: [ {dims} ]{optional} }}'
 
 
 X = Tensor("X", "TYPE_FP32", (4,))
@@ -148,14 +149,16 @@ def write_executor(repository: Path, executor: Executor) -> Record:
         *(f"output {tensor.text()}" for tensor in executor.outputs),
         f"instance_group {{ kind: KIND_CPU count: {executor.instances} }}",
         _batching(executor) if executor.batching is None else executor.batching,
-        *(
-            f"parameters {{ key: {json.dumps(k)} value {{ string_value: {json.dumps(v)} }} }}"
-            for k, v in parameters.items()
-        ),
+        *(_parameter(key, value) for key, value in parameters.items()),
         executor.config,
     ]
     (folder / "config.pbtxt").write_text("\n".join(lines) + "\n")
     return Record(record)
+
+
+def _parameter(key: str, value: str) -> str:
+    # JSON's escapes are among those of protobuf text.
+    return f"parameters {{ key: {json.dumps(key)} value {{ string_value: {json.dumps(value)} }} }}"
 
 
 def _batching(executor: Executor) -> str:

@@ -12,6 +12,7 @@ Settings are config parameters (see ``support.models.ExecutorSpec``). Record: on
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -32,7 +33,7 @@ class TritonPythonModel:
         self.sleep_tags = json.loads(settings.get("sleep_tags", "{}"))
         self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
         self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
-        self.record = open(settings["record"], "a", buffering=1) if settings.get("record") else None
+        self.record = Path(settings["record"]).open("a", buffering=1)
         self.outputs = [output["name"] for output in config["output"]]
 
     def execute(self, requests):
@@ -46,11 +47,10 @@ class TritonPythonModel:
         slept = sum(self.sleep_tags.get(str(tag), 0) for tag in every_tag)
         time.sleep(self.batch_seconds + self.row_seconds * sum(rows) + slept)
         end = time.monotonic()
-        if self.record is not None:
-            entry = {"start": start, "end": end, "instance": self.instance, "rows": rows, "tags": every_tag}
-            entry["inputs"] = [sorted(tensors) for tensors in inputs]
-            self.record.write(json.dumps(entry) + "\n")
-        return [self.answer(*pair) for pair in zip(inputs, tags)]
+        entry = {"start": start, "end": end, "instance": self.instance, "rows": rows, "tags": every_tag}
+        entry["inputs"] = [sorted(tensors) for tensors in inputs]
+        self.record.write(json.dumps(entry) + "\n")
+        return [self.answer(*pair) for pair in zip(inputs, tags, strict=True)]
 
     def rows_of(self, tensors):
         return len(next(iter(tensors.values()))) if self.batched and tensors else 1
@@ -62,19 +62,11 @@ class TritonPythonModel:
                 code = getattr(pb_utils.TritonError, error.get("code", "INTERNAL"))
                 return pb_utils.InferenceResponse(error=pb_utils.TritonError(error["message"], code))
         made = []
-        for name, source, factor in (
-            ("Y", "X", 2),
-            ("TAG_OUT", "TAG", 1),
-            ("TEXT_OUT", "TEXT", None),
-            ("EXTRA_OUT", "EXTRA", 1),
-        ):
+        for name, source in (("Y", "X"), ("TAG_OUT", "TAG"), ("TEXT_OUT", "TEXT"), ("EXTRA_OUT", "EXTRA")):
             if name in self.outputs and source in tensors:
-                value = tensors[source] if factor is None else tensors[source] * tensors[source].dtype.type(factor)
-                if self.wrong_rows_tags & set(tags):
-                    value = value[:-1]
-                made.append(pb_utils.Tensor(name, value))
+                value = tensors[source] * np.float32(2) if name == "Y" else tensors[source]
+                made.append(pb_utils.Tensor(name, value[:-1] if self.wrong_rows_tags & set(tags) else value))
         return pb_utils.InferenceResponse(made)
 
     def finalize(self):
-        if self.record is not None:
-            self.record.close()
+        self.record.close()
