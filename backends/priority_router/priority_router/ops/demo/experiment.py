@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the executor's capacity on this machine, then the same overload on each arm, with real files as inputs.
+
+Law: arms, arrivals, load generator and statistics are the benchmark's; only models and inputs differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tritonclient.http
+
+from priority_router.config import POLICY_FILE, load_policy
+from priority_router.errors import SetupError
+from priority_router.ops.bench import executor_stats, load
+from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, ExecutorShape, policy_text, routes
+from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
+from priority_router.ops.bench.experiment import measure
+from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE
+from priority_router.ops.bench.stats import RoundSummary
+from priority_router.ops.demo import filetype
+from priority_router.ops.demo.files import Sample
+from priority_router.ops.server import Server
+
+SHOWN_ARMS = ("levels", "levels+hooks", "router")
+
+ONLINE_SHARE = 0.2
+BACKGROUND_SHARE = 1.2
+"""Of the measured capacity: 1.4 in all, so that background work piles up and online work has something to pass."""
+
+CAPACITY_SECONDS = 6.0
+WARMUP_SECONDS = 3.0
+"""Left out of every measurement: first runs are slow, and the router learns what a batch takes."""
+
+# Enough to keep every batch full while replies travel.
+_CAPACITY_BATCHES_IN_FLIGHT = 4
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the executor can do on this machine when it never waits.
+
+    Attributes:
+        rows_per_s: rows answered per second, all through.
+        busy: share of the time in which it computed.
+        mean_batch: rows per execution.
+    """
+
+    rows_per_s: float
+    busy: float
+    mean_batch: float
+
+    @property
+    def ms_per_row(self) -> float:
+        """Computing time per row."""
+        return self.busy / self.rows_per_s * 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """One file's answer through the router, class online.
+
+    Attributes:
+        path: the file.
+        label: the model's most likely type.
+        score: its score, 0 to 1.
+        queue_us: microseconds in the router.
+        executor_us: microseconds in the executor.
+    """
+
+    path: Path
+    label: str
+    score: float
+    queue_us: int
+    executor_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything that was measured, by the names of the arms in the order in which they ran."""
+
+    capacity: Capacity
+    arms: dict[str, RoundSummary]
+    classified: list[Classified]
+
+
+def run(
+    models: Path, samples: Sequence[Sample], shown: Sequence[Sample], seconds: float, seed: int, progress: Progress
+) -> Results:
+    """Runs the whole demonstration.
+
+    Args:
+        models: the model repository with executor and router.
+        samples: inputs of the load.
+        shown: files to classify one by one at the end.
+        seconds: of counted arrivals per arm.
+        seed: of the arrivals, the same on every arm.
+        progress: told in one line what happens now.
+
+    Raises:
+        PriorityRouterError: a server could not be started, or the load not be generated.
+    """
+    shape = executor_shape(models)
+    progress(f"capacity: the executor alone, always {_in_flight(shape)} requests in flight, {CAPACITY_SECONDS:g} s")
+    with serving(models, ARMS["levels+hooks"], shape) as server:
+        capacity = measure_capacity(server, shape, samples)
+    progress(
+        f"capacity: {capacity.rows_per_s:.0f} rows/s in batches of {capacity.mean_batch:.1f}, "
+        f"{capacity.ms_per_row:.1f} ms per row"
+    )
+    loads = [
+        ClassLoad(ONLINE, ONLINE_SHARE * capacity.rows_per_s),
+        ClassLoad(BACKGROUND, BACKGROUND_SHARE * capacity.rows_per_s),
+    ]
+    schedule = poisson(loads, WARMUP_SECONDS + seconds, seed, payloads=len(samples))
+    payloads = [{filetype.INPUT: sample.features} for sample in samples]
+    arms, classified = {}, []
+    for name in SHOWN_ARMS:
+        arm = ARMS[name]
+        rates = " and ".join(f"{load_.name} {load_.rate:.0f}" for load_ in loads)
+        progress(f"{name}: {arm.meaning}; {rates} rows/s for {WARMUP_SECONDS + seconds:g} s")
+        with serving(models, arm, shape) as server:
+            arms[name] = measure(
+                Target(server.http, routes(arm, LEVELS), payloads, outputs=[filetype.OUTPUT]),
+                schedule,
+                executor=EXECUTOR,
+                instances=shape.instances,
+                warmup_s=WARMUP_SECONDS,
+                settle=[ONLINE],
+            )
+            if arm.mode is not None:
+                classified = classify(server, models, shown)
+    return Results(capacity, arms, classified)
+
+
+def executor_shape(models: Path) -> ExecutorShape:
+    """Instances and batch size of the shipped executor, as the shipped policy has them.
+
+    Raises:
+        SetupError: the model is not there.
+        PolicyError: the policy cannot be used.
+    """
+    if not (models / EXECUTOR / "1" / "model.onnx").is_file():
+        raise SetupError(f"{models / EXECUTOR}/1/model.onnx is missing; run scripts/setup, which copies it in")
+    scheduling = load_policy(models / ROUTER / "1" / POLICY_FILE).scheduling
+    return ExecutorShape(0, 0, scheduling.max_batch_size, scheduling.instances)
+
+
+@contextlib.contextmanager
+def serving(models: Path, arm: Arm, shape: ExecutorShape) -> Iterator[Server]:
+    """A server for one arm, ended at once: a backlog that nobody waits for is not worth a drain."""
+    with tempfile.TemporaryDirectory(prefix="priority-router-demo-") as folder:
+        repository = Path(folder) / "models"
+        write_repository(repository, models, arm, shape)
+        server = Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log")
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
+
+
+def write_repository(repository: Path, models: Path, arm: Arm, shape: ExecutorShape) -> None:
+    """The shipped executor, and on the router's arm the shipped router with a policy without limits or timeouts."""
+    repository.mkdir()
+    (repository / EXECUTOR).symlink_to((models / EXECUTOR).resolve(), target_is_directory=True)
+    if arm.mode is not None:
+        shutil.copytree(models / ROUTER, repository / ROUTER)
+        policy = policy_text(arm.mode, EXECUTOR, shape, LEVELS, shared=False)
+        (repository / ROUTER / "1" / POLICY_FILE).write_text(policy)
+
+
+def _in_flight(shape: ExecutorShape) -> int:
+    return _CAPACITY_BATCHES_IN_FLIGHT * shape.max_batch_size * shape.instances
+
+
+def measure_capacity(server: Server, shape: ExecutorShape, samples: Sequence[Sample]) -> Capacity:
+    """Keeps the executor saturated for a while and reads what Triton counted.
+
+    Raises:
+        LoadError: the load could not be generated, or nothing was answered.
+    """
+    payloads = [{filetype.INPUT: sample.features} for sample in samples]
+    target = Target(server.http, {ONLINE: routes(ARMS["levels+hooks"], LEVELS)[ONLINE]}, payloads)
+    with load.begin_closed(target, ONLINE, _in_flight(shape), WARMUP_SECONDS + CAPACITY_SECONDS) as running:
+        executor_stats.sleep_until(running.start + int(WARMUP_SECONDS * SECOND))
+        before = executor_stats.read(server.http, EXECUTOR)
+        executor_stats.sleep_until(running.start + int((WARMUP_SECONDS + CAPACITY_SECONDS) * SECOND))
+        after = executor_stats.read(server.http, EXECUTOR)
+        running.result()
+    mean_batch = after.mean_batch_since(before)
+    if mean_batch is None:
+        raise load.LoadError(f"the executor answered nothing in {CAPACITY_SECONDS:g} s")
+    rows_per_s = (after.rows - before.rows) / ((after.at - before.at) / SECOND)
+    return Capacity(rows_per_s, after.busy_since(before, shape.instances), mean_batch)
+
+
+def classify(server: Server, models: Path, shown: Sequence[Sample]) -> list[Classified]:
+    """Asks the router for single files, as a client would."""
+    labels = filetype.read_labels(models / EXECUTOR / "labels.txt")
+    answers = []
+    with tritonclient.http.InferenceServerClient(server.http) as client:
+        for sample in shown:
+            content = tritonclient.http.InferInput(filetype.INPUT, list(sample.features.shape), "INT32")
+            content.set_data_from_numpy(sample.features)
+            traffic_class = tritonclient.http.InferInput("CLASS", [1, 1], "BYTES")
+            traffic_class.set_data_from_numpy(np.array([[ONLINE]], np.object_))
+            result = client.infer(ROUTER, [content, traffic_class])
+            label, score = filetype.best_label(result.as_numpy(filetype.OUTPUT)[0], labels)
+            queue_us, executor_us = (
+                int(result.as_numpy(name)[0, 0]) for name in ("ROUTER_QUEUE_US", "ROUTER_EXECUTOR_US")
+            )
+            answers.append(Classified(sample.path, label, score, queue_us, executor_us))
+    return answers
