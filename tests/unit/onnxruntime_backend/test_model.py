@@ -147,7 +147,7 @@ class CountingSession:
         self.session, self.runs = session, []
 
     def run(self, wanted, feed):
-        self.runs.append((tuple(wanted), [len(array) for array in feed.values()]))
+        self.runs.append((tuple(wanted), [len(array) if array.shape else None for array in feed.values()]))
         return self.session.run(wanted, feed)
 
 
@@ -276,8 +276,10 @@ def test_without_a_batch_axis_every_request_runs_alone(load, onnx_file):
 def test_scalars_are_one_element_for_the_client(load, onnx_file):
     onnx_models.scalar(onnx_file)
     model = load(config([entry("X", (1,))], [entry("Y", (1,))], max_batch_size=0))
+    session = counted(model)
     (response,) = model.execute([Request({"X": np.array([3], np.float32)})])
     assert response.arrays()["Y"].tolist() == [6.0]
+    assert session.runs == [(("Y",), [None])]
 
 
 def test_an_input_with_a_default_may_be_left_out(load, onnx_file):
@@ -361,6 +363,13 @@ def test_a_configuration_that_does_not_fit_is_refused_at_load(load, onnx_file, c
     with pytest.raises(TritonModelException) as refusal:
         load(config(**changed))
     assert message in str(refusal.value)
+
+
+def test_an_input_may_fix_a_dimension_that_the_model_leaves_open_an_output_may_not(load, onnx_file):
+    onnx_models.doubling(onnx_file, ("n", "k"))
+    load(config([entry("X", (7,))], [entry("Y", (-1,))]))
+    with pytest.raises(TritonModelException, match=r"output Y: the configuration says \[-1, 7\]"):
+        load(config([entry("X", (7,))], [entry("Y", (7,))]))
 
 
 def test_optional_needs_a_default_in_the_model(load, onnx_file):
