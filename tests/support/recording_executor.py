@@ -33,7 +33,7 @@ class TritonPythonModel:
         self.sleep_tags = json.loads(settings.get("sleep_tags", "{}"))
         self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
         self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
-        self.record = Path(settings["record"]).open("a", buffering=1)
+        self.record = Path(settings["record"])
         self.outputs = [output["name"] for output in config["output"]]
 
     def execute(self, requests):
@@ -49,7 +49,8 @@ class TritonPythonModel:
         end = time.monotonic()
         entry = {"start": start, "end": end, "instance": self.instance, "rows": rows, "tags": every_tag}
         entry["inputs"] = [sorted(tensors) for tensors in inputs]
-        self.record.write(json.dumps(entry) + "\n")
+        with self.record.open("a") as record:
+            record.write(json.dumps(entry) + "\n")
         return [self.answer(*pair) for pair in zip(inputs, tags, strict=True)]
 
     def rows_of(self, tensors):
@@ -67,6 +68,3 @@ class TritonPythonModel:
                 value = tensors[source] * np.float32(2) if name == "Y" else tensors[source]
                 made.append(pb_utils.Tensor(name, value[:-1] if self.wrong_rows_tags & set(tags) else value))
         return pb_utils.InferenceResponse(made)
-
-    def finalize(self):
-        self.record.close()

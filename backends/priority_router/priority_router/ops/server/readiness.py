@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 _TIMEOUT_SECONDS = 2.0
@@ -14,6 +15,8 @@ _TAIL_LINES = 25
 
 _LOG_LINE = re.compile(r"^(?:[EFWI]\d{4} \S+ \d+ \S+\] ?|\d{4}-\d\d-\d\dT\S+ [EFWI] (?:\S+\] ?)?)")
 _MODEL_FAILED = re.compile(r"failed to load '(?P<model>[^']+)' version (?P<version>\d+): (?P<reason>.*)")
+_USAGE = "Usage: tritonserver [options]"
+_BAD_OPTION = re.compile(r"^\S*tritonserver: (?P<fault>.*option .*)")
 _POLL_FAILED = re.compile(r"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)")
 
 
@@ -53,6 +56,8 @@ def listening(host: str, port: int) -> bool:
 def explain(log: str) -> str:
     """Why a server did not start, from its log: which model failed and why, else its errors, else its last words."""
     lines = log.splitlines()
+    if _USAGE in lines:
+        return _explain_usage(lines)
     reasons: dict[str, None] = {}
     for line in lines:
         for pattern in (_MODEL_FAILED, _POLL_FAILED):
@@ -67,6 +72,13 @@ def explain(log: str) -> str:
 def tail(log: str, lines: int = _TAIL_LINES) -> str:
     """The last lines of a log."""
     return "\n".join(log.splitlines()[-lines:])
+
+
+def _explain_usage(lines: Sequence[str]) -> str:
+    """What tritonserver found wrong with its arguments: said before its long usage text or after it, by kind."""
+    before = [found["fault"] for line in lines if (found := _BAD_OPTION.match(line))]
+    after = [line for line in lines[-_TAIL_LINES:] if line.startswith(("Bad option", "Invalid", "invalid"))]
+    return " ".join(before or after) or tail("\n".join(lines))
 
 
 def _is_error(line: str) -> bool:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
@@ -68,7 +69,7 @@ def _run(server: Server, orders: _Orders) -> int:
     while server.warnings:
         _say(server.warnings.pop(0))
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
-    print("ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()), flush=True)
+    _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
     while not orders.stop.wait(_POLL_SECONDS):
         status = server.wait(0)
         if status is not None:
@@ -151,4 +152,10 @@ def _describe(status: int) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"priority-router serve: {text}", file=sys.stderr, flush=True)
+    _write(2, f"priority-router serve: {text}")
+
+
+def _write(descriptor: int, line: str) -> None:
+    # Whoever read our output may be gone; the server goes on without.
+    with contextlib.suppress(OSError):
+        os.write(descriptor, f"{line}\n".encode())

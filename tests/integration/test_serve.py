@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`serve` as a user runs it: starting, refusing to start, and what it prints."""
+
+import contextlib
+import os
+import re
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from priority_router.ops.server import ports
+from support.clients import Call, client
+from support.models import Executor, Router, write_executor, write_pair
+from support.serving import READY_SECONDS, Serving, living, serving
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    return folder
+
+
+def free_ports():
+    taken = []
+    for _ in range(3):
+        taken.append(ports.pick_free("127.0.0.1", taken))
+    return taken
+
+
+def port_words(numbers):
+    return [
+        word
+        for name, port in zip(("http", "grpc", "metrics"), numbers, strict=True)
+        for word in (f"--{name}-port", port)
+    ]
+
+
+def refused(folder, *words, **options):
+    """Runs `serve`, which must give up by itself; its status and what it said."""
+    with serving(folder, *words, **options) as command:
+        status = command.ended(READY_SECONDS)
+        assert command.lines == [], "it said that it was ready"
+        return status, command.log
+
+
+def test_one_line_when_the_models_serve_on_the_ports_given(tmp_path, repository):
+    write_pair(repository)
+    numbers = free_ports()
+    with serving(tmp_path, "--model-repository", repository, *port_words(numbers), pick_ports=False) as command:
+        http, grpc, metrics = command.ready()
+        assert [http, grpc, metrics] == [f"127.0.0.1:{port}" for port in numbers]
+        for address, protocol in ((http, "http"), (grpc, "grpc")):
+            with client(address, protocol) as sender:
+                reply = sender.infer("router", Call(tag=1, traffic_class="interactive"))
+                assert reply.code == "OK", reply.message
+                direct = sender.infer("executor", Call(tag=2))
+                assert "router" in direct.message, "the guard is not set"
+        with urllib.request.urlopen(f"http://{metrics}/metrics") as page:
+            assert b"nv_inference_request_success" in page.read()
+        assert "Started HTTPService" in command.log
+        words = Path(f"/proc/{command.tritonserver()}/cmdline").read_bytes().split(b"\0")
+        assert b"--backend-config=python,thread-pool-size=32" in words
+        command.order()
+        assert command.ended() == 0
+        assert len(command.lines) == 1
+
+
+@pytest.mark.parametrize("busy", ["http", "grpc", "metrics"])
+def test_a_busy_port_is_named_before_anything_starts(tmp_path, repository, busy):
+    write_executor(repository, Executor())
+    numbers = dict(zip(("http", "grpc", "metrics"), free_ports(), strict=True))
+    with socket.create_server(("127.0.0.1", numbers[busy])):
+        status, said = refused(
+            tmp_path, "--model-repository", repository, *port_words(numbers.values()), pick_ports=False
+        )
+    assert status == 1
+    assert f"{busy} port {numbers[busy]} on 127.0.0.1 is in use" in said
+    assert f"--{busy}-port" in said
+    assert "tritonserver" not in said.replace("perhaps", ""), "the server was started"
+
+
+def test_a_server_that_still_stops_is_noticed_and_its_ports_are_free_at_once_afterwards(tmp_path, repository):
+    write_executor(repository, Executor())
+    words = ["--model-repository", repository, *port_words(free_ports())]
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    with serving(tmp_path / "a", *words, pick_ports=False) as first:
+        first.ready()
+        first.order()
+        time.sleep(0.5)
+        assert first.process.poll() is None, "it stopped too fast for this test to mean anything"
+        status, said = refused(tmp_path / "b", *words, pick_ports=False)
+        assert status == 1
+        assert "is in use, perhaps by a server that is still stopping" in said
+        assert first.ended() == 0
+        with serving(tmp_path / "c", *words, pick_ports=False) as second:
+            second.ready()
+
+
+@pytest.mark.parametrize(
+    ("executor", "said"),
+    [
+        (Executor(initialize_error="weights are missing"), "model executor: .*weights are missing"),
+        (Executor(config='input { name: "Z" data_type: TYPE_FP32 dims: [ x ] }'), "executor"),
+    ],
+    ids=["fails to load", "broken config"],
+)
+def test_a_model_that_does_not_load_is_named_with_its_reason(tmp_path, repository, executor, said):
+    write_executor(repository, Executor("healthy"))
+    write_executor(repository, executor)
+    status, log = refused(tmp_path, "--model-repository", repository)
+    assert status == 1
+    error = log[log.index("priority-router serve: error:") :]
+    assert re.search(said, error), error
+    assert "healthy" not in error
+
+
+def test_a_broken_policy_is_named_before_anything_starts(tmp_path, repository):
+    write_pair(repository, Router(policy={"colour": "red"}))
+    status, log = refused(tmp_path, "--model-repository", repository)
+    assert status == 1
+    assert "policy.toml" in log
+    assert "colour" in log
+    assert "Started" not in log
+
+
+def test_a_missing_repository_is_named(tmp_path):
+    status, log = refused(tmp_path, "--model-repository", tmp_path / "nowhere")
+    assert status == 1
+    assert f"model repository {tmp_path / 'nowhere'}: no such folder" in log
+
+
+def test_models_that_may_fail_are_warned_of(tmp_path, repository):
+    write_executor(repository, Executor("healthy"))
+    write_executor(repository, Executor(initialize_error="weights are missing"))
+    with serving(tmp_path, "--model-repository", repository, "--", "--exit-on-error=false") as command:
+        http, *_ = command.ready()
+        assert "priority-router serve: model executor version 1 is UNAVAILABLE" in command.log
+        with client(http, "http") as sender:
+            assert sender.infer("healthy", Call(tag=1)).ok
+
+
+def test_arguments_are_passed_on(tmp_path, repository):
+    write_executor(repository, Executor("chosen"))
+    write_executor(repository, Executor("left-out"))
+    passed = ["--model-control-mode=explicit", "--load-model", "chosen", "--log-verbose=1", "--allow-metrics=false"]
+    command = Serving(tmp_path, "--model-repository", repository, "--http-port=0", "--grpc-port=0", "--", *passed)
+    with contextlib.ExitStack() as stack:
+        stack.callback(command.process.wait, 15)
+        stack.callback(command.order)
+        http, _, metrics = command.ready()
+        assert metrics == "off"
+        with client(http, "http") as sender:
+            assert sender.infer("chosen", Call(tag=1)).ok
+            assert not sender.infer("left-out", Call(tag=1)).ok
+        assert "Starting Python backend stub" in command.log, "--log-verbose=1 did not arrive"
+
+
+@pytest.mark.parametrize(
+    "word", ["--http-port=1", "--model-repository=/x", "--backend-config=python,thread-pool-size=2"]
+)
+def test_arguments_that_would_break_it_are_refused(tmp_path, repository, word):
+    write_pair(repository)
+    status, log = refused(tmp_path, "--model-repository", repository, "--", word)
+    assert status == 1
+    assert "cannot be passed on" in log
+
+
+def test_an_argument_that_tritonserver_refuses_is_said(tmp_path, repository):
+    write_executor(repository, Executor())
+    status, log = refused(tmp_path, "--model-repository", repository, "--", "--no-such-option=1")
+    assert status == 1
+    assert "no-such-option" in log[log.index("priority-router serve: error:") :]
+
+
+def test_odd_paths_and_a_bare_environment(tmp_path):
+    """Spaces in every path, nothing of the virtual environment on PATH, hooks and router included."""
+    folder = tmp_path / "odd $HOME; name"
+    (folder / "model repository").mkdir(parents=True)
+    (folder / "tmp dir").mkdir()
+    record = write_pair(folder / "model repository")
+    environment = {
+        **{name: os.environ[name] for name in ("PYTHONPATH", "HOME") if name in os.environ},
+        "PATH": "/usr/bin:/bin",
+        "TMPDIR": str(folder / "tmp dir"),
+    }
+    with serving(folder, "--model-repository", folder / "model repository", environment=environment) as command:
+        _, grpc, _ = command.ready()
+        with client(grpc) as sender:
+            reply = sender.infer("router", Call(tag=5, traffic_class="bulk"))
+        assert reply.code == "OK", reply.message
+        assert record.tags() == [5]
+
+
+def test_several_repositories(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_executor(tmp_path / name, Executor(name))
+    words = ["--model-repository", tmp_path / "one", "--model-repository", tmp_path / "two"]
+    with serving(tmp_path, *words) as command:
+        http, *_ = command.ready()
+        with client(http, "http") as sender:
+            assert sender.infer("one", Call(tag=1)).ok
+            assert sender.infer("two", Call(tag=1)).ok
+
+
+def test_models_that_take_too_long_are_given_up(tmp_path, repository):
+    write_executor(repository, Executor(initialize_seconds=60))
+    with serving(tmp_path, "--model-repository", repository, "--ready-timeout", "3") as command:
+        while "loading: executor:1" not in command.log:
+            time.sleep(0.02)
+        session = command.tritonserver()
+        assert command.ended(15) == 1
+        assert "not every model serves after 3 s" in command.log
+        assert "loading: executor:1" in command.log[command.log.index("priority-router serve: error:") :]
+        assert living(session) == []
+
+
+def test_a_restricted_health_api_is_said(tmp_path, repository):
+    write_executor(repository, Executor())
+    status, log = refused(tmp_path, "--model-repository", repository, "--", "--http-restricted-api=health:secret=1")
+    assert status == 1
+    assert "health API is restricted" in log
