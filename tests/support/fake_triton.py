@@ -7,6 +7,7 @@ fatal to ask a closed sender whether its request was cancelled, and BLS errors c
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -65,9 +66,10 @@ class InferenceResponse:
 
 
 class Sender:
-    """A response sender; keeps what was sent."""
+    """A response sender; keeps what was sent, and sets ``done`` then."""
 
     def __init__(self) -> None:
+        self.done = threading.Event()
         self.sent: list[InferenceResponse] = []
         self.cancelled = False
         self.asked = 0
@@ -76,9 +78,18 @@ class Sender:
     def send(self, response: InferenceResponse, flags: int = 0) -> None:
         assert flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL
         assert not self.sent, "a second response for one request"
+        if self.failure is None:
+            self.sent.append(response)
+        self.done.set()
         if self.failure is not None:
             raise self.failure
-        self.sent.append(response)
+
+    @property
+    def reply(self) -> InferenceResponse:
+        """The one response; fails the test where it does not come."""
+        assert self.done.wait(10), "no response came"
+        (response,) = self.sent
+        return response
 
     def is_cancelled(self) -> bool:
         assert not self.sent, "asked after the last response: the real server reads freed memory here"

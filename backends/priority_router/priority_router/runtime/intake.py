@@ -93,10 +93,12 @@ class Intake:
         if not self._batched:
             return 1
         first, array = tensors[0]
-        rows = array.shape[0] if array.ndim else 0
         for name, other in tensors:
-            if other.ndim == 0 or other.shape[0] != rows:
+            if other.ndim == 0:
+                raise InvalidRequest(f"input {name!r} has no batch axis")
+            if other.shape[0] != array.shape[0]:
                 raise InvalidRequest(f"inputs {first!r} and {name!r} have different numbers of rows")
+        rows = array.shape[0]
         if rows == 0:
             raise InvalidRequest("the request has no rows")
         return rows

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timer's sleep."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from priority_router.core.values import MILLISECOND, SECOND
+from priority_router.runtime.alarm import Alarm
+
+
+class Sleeper:
+    """A thread in ``wait``; ``woke`` is set with what it returned."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        self.woke = threading.Event()
+        self.late: int | None = None
+        self._alarm = alarm
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.late = self._alarm.wait()
+        self.woke.set()
+
+
+def test_a_moment_that_has_passed_is_late_by_the_difference() -> None:
+    now = 100 * SECOND
+    alarm = Alarm(lambda: now)
+    alarm.set(now - 7)
+    assert alarm.wait() == 7
+
+
+def test_an_earlier_moment_wakes_the_sleeper() -> None:
+    alarm = Alarm(time.monotonic_ns)
+    alarm.set(time.monotonic_ns() + 3600 * SECOND)
+    sleeper = Sleeper(alarm)
+    assert not sleeper.woke.wait(0.02)
+    alarm.set(time.monotonic_ns() + 5 * MILLISECOND)
+    assert sleeper.woke.wait(10)
+    assert sleeper.late is not None
+    assert sleeper.late >= 0
+
+
+def test_without_a_moment_it_sleeps_until_there_is_one() -> None:
+    alarm = Alarm(time.monotonic_ns)
+    sleeper = Sleeper(alarm)
+    assert not sleeper.woke.wait(0.02)
+    alarm.set(time.monotonic_ns())
+    assert sleeper.woke.wait(10)
+
+
+def test_a_moment_moved_away_is_waited_for() -> None:
+    alarm = Alarm(time.monotonic_ns)
+    alarm.set(time.monotonic_ns() + 20 * MILLISECOND)
+    sleeper = Sleeper(alarm)
+    alarm.set(time.monotonic_ns() + 3600 * SECOND)
+    assert not sleeper.woke.wait(0.1)
+    alarm.stop()
+    assert sleeper.woke.wait(10)
+
+
+@pytest.mark.parametrize("moment", [None, 10**30])
+def test_stop_ends_any_sleep(moment: int | None) -> None:
+    alarm = Alarm(time.monotonic_ns)
+    alarm.set(moment)
+    sleeper = Sleeper(alarm)
+    assert not sleeper.woke.wait(0.02)
+    alarm.stop()
+    alarm.stop()
+    assert sleeper.woke.wait(10)
+    assert sleeper.late is None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole runtime with its threads, against the stand-in for Triton."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from priority_router.config import RouterPolicy
+from priority_router.runtime.intake import Intake
+from priority_router.runtime.router import Router, Surroundings, executor_threads
+from support.fake_triton import BlsCall, InferenceResponse, Request, Tensor, Triton, TritonError, doubled, rows
+
+from .harness import policy
+
+
+@pytest.fixture
+def triton() -> Triton:
+    return Triton()
+
+
+@pytest.fixture
+def router(triton: Triton) -> Iterator[Router]:
+    made = Router(triton, policy(), Surroundings("router"))
+    yield made
+    made.close()
+
+
+def named(class_name: str, count: int = 1, value: float = 0.0) -> Request:
+    return Request({"X": rows(count, value), "CLASS": np.full((count, 1), class_name.encode(), object)})
+
+
+def test_a_request_comes_back(router: Router) -> None:
+    request = named("online", 3, 4.0)
+    router.execute([request])
+    assert request.sender.reply.arrays()["Y"].tolist() == [[8, 8]] * 3
+
+
+def test_bad_requests_do_not_disturb_their_neighbours(router: Router, triton: Triton) -> None:
+    class Unreadable(Request):
+        def inputs(self) -> list[Tensor]:
+            raise RuntimeError("no memory")
+
+    good = [named("online", 1, index) for index in range(3)]
+    unknown, empty, unreadable = named("gold"), Request({"X": rows(0)}), Unreadable({"X": rows(1)})
+    router.execute([good[0], unknown, good[1], empty, unreadable, good[2]])
+    for index, request in enumerate(good):
+        assert request.sender.reply.arrays()["Y"][0, 0] == 2 * index
+    codes = [request.sender.reply.error().code() for request in (unknown, empty, unreadable)]
+    assert codes == [TritonError.INVALID_ARG, TritonError.INVALID_ARG, TritonError.INTERNAL]
+    assert "no memory" in triton.Logger.lines[0][1]
+
+
+def test_execute_does_not_wait_for_the_executor(triton: Triton) -> None:
+    gate = threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        assert gate.wait(10)
+        return doubled(call)
+
+    triton.answer = held
+    router = Router(triton, policy(size=1), Surroundings("router"))
+    requests = [named("bulk", 1, index) for index in range(50)]
+    for request in requests:
+        router.execute([request])
+    assert not any(request.sender.done.is_set() for request in requests)
+    gate.set()
+    for index, request in enumerate(requests):
+        assert request.sender.reply.arrays()["Y"][0, 0] == 2 * index
+    router.close()
+
+
+def test_a_thousand_requests_of_every_kind_are_answered_once(triton: Triton) -> None:
+    def moody(call: BlsCall) -> InferenceResponse:
+        if 7.0 in call.inputs["X"]:
+            raise RuntimeError("seven")
+        return doubled(call)
+
+    triton.answer = moody
+    router = Router(triton, policy(bulk="max_queue_size = 50"), Surroundings("router"))
+    requests = [named(("online", "bulk", "gold")[index % 3], 1 + index % 9, float(index % 11)) for index in range(1000)]
+    for first in range(0, 1000, 10):
+        router.execute(requests[first : first + 10])
+    for request in requests:
+        assert len(request.sender.reply.arrays() or [request.sender.reply.error()]) == 1
+    router.close()
+    outcomes = {
+        name: metric.value for name, metric in triton.page.items() if name.startswith("priority_router_requests_total")
+    }
+    assert sum(outcomes.values()) == 1000
+    assert outcomes['priority_router_requests_total{class="_none",model="router",outcome="invalid"}'] == 333
+
+
+def test_a_fault_of_intake_is_answered(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Intake, "fill", broken)
+    request = named("online")
+    router.execute([request])
+    assert "a bug" in request.sender.reply.error().message()
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [
+        (policy(), 10),
+        (policy(instances=4), 16),
+        (policy(instances=4, top="shared_executor = true"), 24),
+    ],
+)
+def test_the_number_of_executor_threads(given: RouterPolicy, threads: int) -> None:
+    assert executor_threads(given) == threads
+
+
+def test_closing_ends_every_thread(triton: Triton) -> None:
+    before = set(threading.enumerate())
+    router = Router(triton, policy(), Surroundings("router"))
+    started = set(threading.enumerate()) - before
+    assert len(started) == 10 + 4 + 3
+    request = named("online")
+    router.execute([request])
+    assert request.sender.reply
+    router.close()
+    assert not any(thread.is_alive() for thread in started)
