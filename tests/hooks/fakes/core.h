@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the fakes share. */
+#pragma once
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+struct fake_error {
+    int code;
+    char text[2048];
+};
+
+struct fake_request {
+    char model[512], key[64];
+    int64_t version, value;
+    uint64_t priority;
+};
+
+struct fake_wait {
+    long wakeups;
+    int result;
+};
+
+struct fake_error *TRITONSERVER_InferenceRequestNew(struct fake_request **, void *, const char *, int64_t);
+struct fake_error *TRITONSERVER_InferenceRequestSetIntParameter(struct fake_request *, const char *, int64_t);
+struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done);
+void fake_core_signal(void);
+
+/* Waits as std::condition_variable::wait_for with a predicate does, inlined into whichever object uses it. */
+static inline __attribute__((always_inline)) struct fake_wait fake_wait(pthread_mutex_t *mutex, pthread_cond_t *condition,
+                                                                        long microseconds, atomic_int *done)
+{
+    struct fake_wait wait = {0, 0};
+    struct timespec deadline;
+
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += microseconds / 1000000;
+    deadline.tv_nsec += microseconds % 1000000 * 1000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec += 1;
+        deadline.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(mutex);
+    while (!atomic_load(done) && wait.result == 0) {
+        wait.result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &deadline);
+        wait.wakeups++;
+    }
+    pthread_mutex_unlock(mutex);
+    return wait;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads commands, one a line, and answers each with one line of JSON. Linked with the fake core it stands for
+ * tritonserver; built with -DLATE it opens the core by itself, as an in-process Python server does.
+ *
+ *   set CALLER KEY VALUE        CALLER: main, or the path of a library built from python_backend.c
+ *   new CALLER VERSION MODEL
+ *   wait WHERE MICROSECONDS DONE_AFTER SIGNAL   WHERE: local, member, outside; times in us; DONE_AFTER -1 = never
+ *   env NAME
+ *   shell COMMAND               runs it as a child process; answers with its first line of output
+ *   race CALLER THREADS         every thread makes its first call of each hook at the same moment
+ */
+#define _GNU_SOURCE
+#include "core.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct fake_error *set_fn(struct fake_request *, const char *, int64_t);
+typedef struct fake_error *new_fn(struct fake_request **, const char *, int64_t);
+typedef struct fake_wait wait_fn(int, long, atomic_int *);
+
+static void *library_symbol(const char *path, const char *name)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library != NULL ? dlsym(library, name) : NULL;
+    if (symbol == NULL) {
+        fprintf(stderr, "driver: %s\n", dlerror());
+        exit(2);
+    }
+    return symbol;
+}
+
+#ifdef LATE
+/* Nothing of Triton is linked here: only calls that go through a library are possible. */
+static set_fn *main_set;
+static new_fn *main_new;
+static struct fake_wait core_wait(int local, long microseconds, atomic_int *done)
+{
+    return ((wait_fn *)library_symbol(getenv("FAKE_CORE"), "fake_core_wait"))(local, microseconds, done);
+}
+static void core_signal(void)
+{
+}
+#else
+static struct fake_error *main_set(struct fake_request *request, const char *key, int64_t value)
+{
+    return TRITONSERVER_InferenceRequestSetIntParameter(request, key, value);
+}
+static struct fake_error *main_new(struct fake_request **request, const char *model, int64_t version)
+{
+    return TRITONSERVER_InferenceRequestNew(request, NULL, model, version);
+}
+#define core_wait fake_core_wait
+#define core_signal fake_core_signal
+#endif
+
+static set_fn *set_from(const char *caller)
+{
+    return strcmp(caller, "main") == 0 ? main_set : (set_fn *)library_symbol(caller, "call_set_int");
+}
+
+static new_fn *new_from(const char *caller)
+{
+    return strcmp(caller, "main") == 0 ? main_new : (new_fn *)library_symbol(caller, "call_new");
+}
+
+static struct fake_wait outside_wait(long microseconds, atomic_int *done)
+{
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    return fake_wait(&own, &condition, microseconds, done);
+}
+
+struct helper {
+    long delay;
+    int signal;
+    atomic_int done;
+};
+
+static void *finish(void *data)
+{
+    struct helper *helper = data;
+    usleep((useconds_t)helper->delay);
+    atomic_store(&helper->done, 1);
+    if (helper->signal)
+        core_signal();
+    return NULL;
+}
+
+static void run_wait(const char *where, long microseconds, long done_after, int signal)
+{
+    struct helper helper = {done_after, signal, 0};
+    struct timespec start, end;
+    struct fake_wait wait;
+    pthread_t thread;
+
+    if (done_after >= 0)
+        pthread_create(&thread, NULL, finish, &helper);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    if (strcmp(where, "outside") == 0)
+        wait = outside_wait(microseconds, &helper.done);
+    else
+        wait = core_wait(strcmp(where, "local") == 0, microseconds, &helper.done);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (done_after >= 0)
+        pthread_join(thread, NULL);
+    printf("{\"ms\": %.3f, \"wakeups\": %ld, \"timed_out\": %s}\n",
+           (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6, wait.wakeups,
+           wait.result == ETIMEDOUT ? "true" : "false");
+}
+
+struct racer {
+    pthread_barrier_t *barrier;
+    set_fn *set;
+    new_fn *new;
+    bool right;
+};
+
+static void *race(void *data)
+{
+    struct racer *racer = data;
+    struct fake_request *request = NULL;
+    atomic_int done = 0;
+
+    pthread_barrier_wait(racer->barrier);
+    if (outside_wait(2000, &done).result == ETIMEDOUT && racer->new(&request, "free", 1) == NULL && request != NULL)
+        racer->right = racer->set(request, "priority_router_level", 2) == NULL &&
+                       (request->priority == 2 || request->value == 2);
+    free(request);
+    return NULL;
+}
+
+static void run_race(const char *caller, int count)
+{
+    pthread_t *threads = calloc((size_t)count, sizeof *threads);
+    struct racer *racers = calloc((size_t)count, sizeof *racers);
+    pthread_barrier_t barrier;
+    int right = 0;
+
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++) {
+        racers[i] = (struct racer){&barrier, set_from(caller), new_from(caller), false};
+        pthread_create(&threads[i], NULL, race, &racers[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        right += racers[i].right;
+    }
+    printf("{\"right\": %d}\n", right);
+    free(threads);
+    free(racers);
+}
+
+static void run_shell(const char *command)
+{
+    char answer[2048] = "";
+    FILE *child = popen(command, "r");
+    if (fgets(answer, sizeof answer, child) != NULL)
+        answer[strcspn(answer, "\n")] = '\0';
+    printf("{\"output\": \"%s\", \"status\": %d}\n", answer, WEXITSTATUS(pclose(child)));
+}
+
+static void print_error(struct fake_error *error)
+{
+    if (error == NULL)
+        printf("\"error\": null");
+    else
+        printf("\"error\": {\"code\": %d, \"text\": \"%s\"}", error->code, error->text);
+    free(error);
+}
+
+int main(void)
+{
+    char line[4096], caller[2048], text[2048] = "";
+    long long number;
+    long microseconds, done_after;
+    int signal;
+
+    setlinebuf(stdout);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        struct fake_request blank = {0}, *request = NULL;
+        line[strcspn(line, "\n")] = '\0';
+        text[0] = '\0';
+        if (sscanf(line, "set %2047s %2047s %lld", caller, text, &number) == 3) {
+            struct fake_error *error = set_from(caller)(&blank, text, number);
+            printf("{\"key\": \"%s\", \"value\": %lld, \"priority\": %llu, ", blank.key, (long long)blank.value,
+                   (unsigned long long)blank.priority);
+            print_error(error);
+            puts("}");
+        } else if (sscanf(line, "new %2047s %lld %2047[^\n]", caller, &number, text) >= 2) {
+            struct fake_error *error = new_from(caller)(&request, text, number);
+            printf("{\"model\": \"%s\", \"version\": %lld, ", request ? request->model : "",
+                   request ? (long long)request->version : 0);
+            print_error(error);
+            puts("}");
+            free(request);
+        } else if (sscanf(line, "wait %2047s %ld %ld %d", caller, &microseconds, &done_after, &signal) == 4) {
+            run_wait(caller, microseconds, done_after, signal);
+        } else if (sscanf(line, "race %2047s %lld", caller, &number) == 2) {
+            run_race(caller, (int)number);
+        } else if (sscanf(line, "env %2047s", text) == 1) {
+            const char *value = getenv(text);
+            printf("{\"value\": \"%s\"}\n", value != NULL ? value : "");
+        } else if (strncmp(line, "shell ", 6) == 0) {
+            run_shell(line + 6);
+        } else {
+            fprintf(stderr, "driver: cannot read '%s'\n", line);
+            return 2;
+        }
+    }
+    return 0;
+}

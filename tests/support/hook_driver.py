@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small C programs that call the hooked functions from where Triton calls them, each kept open over a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from priority_router.hooks import LOADED_ENV, HookCounters, HookCounts, HookMarker, read_marker
+from priority_router.ops.build_hooks import build_hooks
+
+SOURCES = Path(__file__).resolve().parents[1] / "hooks" / "fakes"
+_ANSWER_SECONDS = 30.0
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+
+
+@dataclass(frozen=True)
+class Build:
+    """One set of compiled files: hooks, fake libraries and the programs that use them.
+
+    Attributes:
+        folder: holds ``driver``, ``old/driver`` (its core lacks what the hooks need), ``late`` (opens the core by
+            itself), the libraries, and ``no_memfd.so`` to preload.
+        preload: value of LD_PRELOAD that loads the hooks.
+    """
+
+    folder: Path
+    preload: str
+
+    @property
+    def python_backend(self) -> Path:
+        return self.folder / "libtriton_python.so"
+
+    @property
+    def other_library(self) -> Path:
+        return self.folder / "libtriton_onnx.so"
+
+
+def compile_all(folder: Path, sanitized: bool = False) -> Build:
+    """Compiles everything into ``folder``, with address and undefined-behaviour checks where ``sanitized``."""
+    flags = SANITIZERS if sanitized else ()
+    hooks = build_hooks(folder / "hooks.so", flags)
+    for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",))):
+        core_folder.mkdir(exist_ok=True)
+        core = core_folder / "libtritonserver-1a2b3c4d.so"
+        _compile(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
+        for name in ("libtriton_python.so", "libtriton_onnx.so"):
+            _compile(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
+        _compile(core_folder / "driver", "driver.c", str(core), "-Wl,-rpath,$ORIGIN")
+    _compile(folder / "late", "driver.c", "-DLATE")
+    _compile(folder / "no_memfd.so", "no_memfd.c", "-shared")
+    runtime = [_compiler_file("libasan.so"), _compiler_file("libubsan.so")] if sanitized else []
+    return Build(folder, " ".join([*runtime, str(hooks)]))
+
+
+def _compile(target: Path, source: str, *arguments: str) -> None:
+    base = ["cc", "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*base, "-o", str(target), str(SOURCES / source), *arguments], check=True)
+
+
+def _compiler_file(name: str) -> str:
+    found = subprocess.run(["cc", f"-print-file-name={name}"], check=True, capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+class Driver:
+    """A running program; ``ask`` sends one command and returns its answer.
+
+    Attributes:
+        stderr: what it wrote there, complete after the block.
+    """
+
+    def __init__(self, program: Path, preload: str, environment: Mapping[str, str] | None = None) -> None:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRIORITY_ROUTER_")}
+        self._environment = {**inherited, "LD_PRELOAD": preload, **(environment or {})}
+        # LeakSanitizer cannot run under a tracer, and what the fakes leak is not the question.
+        self._environment["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
+        self._program = program
+        self.stderr = ""
+
+    def __enter__(self) -> Driver:
+        self._process = subprocess.Popen(
+            [str(self._program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self._environment,
+            text=True,
+        )
+        return self
+
+    def ask(self, command: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        hung = threading.Timer(_ANSWER_SECONDS, self._process.kill)
+        hung.start()
+        line = self._process.stdout.readline()
+        hung.cancel()
+        if not line:
+            _, self.stderr = self._process.communicate()
+            raise AssertionError(f"{command!r} ended the program ({self._process.returncode}): {self.stderr}")
+        answer = json.loads(line)
+        assert isinstance(answer, dict)
+        return answer
+
+    def marker(self) -> HookMarker | None:
+        """What the library left in this program's environment."""
+        return read_marker({LOADED_ENV: self.ask(f"env {LOADED_ENV}")["value"]})
+
+    def counts(self) -> HookCounts:
+        """The counters of this program, mapped from outside."""
+        marker = self.marker()
+        assert marker is not None
+        assert marker.active_in(self._process.pid)
+        counters = HookCounters.open(marker)
+        try:
+            return counters.read()
+        finally:
+            counters.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            _, self.stderr = self._process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            _, self.stderr = self._process.communicate()
+            raise
+        if kind is None and self._process.returncode != 0:
+            raise AssertionError(f"the program ended with {self._process.returncode}: {self.stderr}")
