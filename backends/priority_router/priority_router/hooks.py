@@ -89,7 +89,7 @@ def format_guarded_models(routers: Mapping[str, str]) -> str:
 
 
 def parse_guarded_models(value: str) -> dict[str, str]:
-    """Executor to router names as the library reads ``GUARDED_MODELS_ENV``: of two entries for a model the first counts."""
+    """Executor to router names as the library reads ``GUARDED_MODELS_ENV``; of several entries the first counts."""
     routers: dict[str, str] = {}
     for entry in value.split(";"):
         executor, _, router = entry.lstrip(" ").partition("=")
