@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
+
+ONLINE, BACKGROUND = ClassLoad("online", 16), ClassLoad("background", 110)
+
+
+def columns(schedule):
+    return schedule.at, schedule.class_index, schedule.payload
+
+
+def test_the_same_seed_gives_the_same_arrays():
+    first, second = (poisson([ONLINE, BACKGROUND], 30, (1, 2), payloads=7) for _ in range(2))
+    for one, other in zip(columns(first), columns(second), strict=True):
+        assert_array_equal(one, other)
+
+
+def test_another_round_gives_other_arrivals():
+    first, second = (poisson([ONLINE, BACKGROUND], 30, (1, number)) for number in range(2))
+    assert len(first) != len(second) or (first.at != second.at).any()
+
+
+def test_a_class_does_not_change_with_the_rate_of_another():
+    alone = poisson([ONLINE, ClassLoad("background", 0)], 30, 3)
+    crowded = poisson([ONLINE, BACKGROUND], 30, 3)
+    assert_array_equal(alone.at, crowded.at[crowded.class_index == 0])
+
+
+@given(
+    rates=st.lists(st.floats(0, 200), min_size=1, max_size=4),
+    duration=st.floats(0.01, 5),
+    seed=st.integers(0, 2**63),
+    payloads=st.integers(1, 5),
+)
+def test_arrivals_are_ordered_and_inside_the_run(rates, duration, seed, payloads):
+    schedule = poisson([ClassLoad(str(i), rate) for i, rate in enumerate(rates)], duration, seed, payloads)
+    assert (np.diff(schedule.at) >= 0).all()
+    assert ((schedule.at >= 0) & (schedule.at <= schedule.duration)).all()
+    assert set(schedule.payload.tolist()) <= set(range(payloads))
+    assert set(schedule.class_index.tolist()) <= set(range(len(rates)))
+
+
+def test_counts_and_gaps_are_those_of_a_poisson_process():
+    counts = [np.bincount(poisson([ONLINE, BACKGROUND], 30, seed).class_index) for seed in range(200)]
+    for index, mean in ((0, 480), (1, 3300)):
+        seen = np.array([count[index] for count in counts])
+        assert abs(seen.mean() - mean) < 4 * np.sqrt(mean / len(counts))
+        assert 0.7 < seen.var() / mean < 1.4
+    gaps = np.diff(poisson([BACKGROUND], 300, 1).at) / SECOND
+    # The deviation of an exponential gap equals its mean.
+    assert abs(gaps.std() / gaps.mean() - 1) < 0.05
+
+
+@given(parts=st.integers(1, 5))
+def test_shares_are_a_partition(parts):
+    schedule = poisson([ONLINE, BACKGROUND], 2, 5, payloads=3)
+    shares = [schedule.share(part, parts) for part in range(parts)]
+    assert sum(map(len, shares)) == len(schedule)
+    together = np.concatenate([share.at for share in shares])
+    assert_array_equal(np.sort(together), schedule.at)
+    assert {share.duration for share in shares} == {schedule.duration}
+
+
+@pytest.mark.parametrize(
+    ("loads", "duration", "payloads"),
+    [([], 1, 1), ([ONLINE, ONLINE], 1, 1), ([ONLINE], 0, 1), ([ONLINE], 1, 0), ([ClassLoad("x", -1)], 1, 1)],
+)
+def test_senseless_loads_are_refused(loads, duration, payloads):
+    with pytest.raises(ValueError, match=r"load|duration"):
+        poisson(loads, duration, 1, payloads)

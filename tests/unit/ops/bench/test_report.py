@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+import dataclasses
+import json
+
+import pytest
+from priority_router.errors import SetupError
+from priority_router.ops.bench import cli, report
+from priority_router.ops.bench.experiment import Results, _rotated
+from priority_router.ops.bench.scenarios import SCENARIOS
+
+from .ledgers import summary
+
+FAST = {"p50_ms": 80.0, "p95_ms": 100.0, "p99_ms": 110.0, "max_ms": 120.0}
+SLOW = {"p50_ms": 160.0, "p95_ms": 200.0, "p99_ms": 220.0, "max_ms": 240.0}
+
+
+def results(**changes):
+    rounds = [
+        {
+            "levels": summary(busy=0.5, online=SLOW, background=SLOW),
+            "router": summary(busy=busy, online=FAST, background=SLOW),
+        }
+        for busy in (0.97, 0.99, 0.98)
+    ]
+    made = Results(SCENARIOS["overload"], seed=4, rounds=rounds, triton="2.51.0")
+    return dataclasses.replace(made, **changes)
+
+
+def test_json_says_what_was_run_and_what_came_out():
+    document = json.loads(json.dumps(report.as_json(results(), ["priority-router", "bench"])))
+    assert document["schema"] == "priority-router-bench/1"
+    assert document["versions"]["triton"] == "2.51.0"
+    assert document["seed"] == 4
+    assert document["command"] == ["priority-router", "bench"]
+    assert document["scenario"]["name"] == "overload"
+    assert document["arms"]["router"]["busy"] == {"median": 0.98, "low": 0.97, "high": 0.99}
+    assert document["arms"]["router"]["classes"]["online"]["outcomes"]["success"] == 1500
+    assert document["arms"]["router"]["classes"]["online"]["latency"]["p99_ms"]["median"] == 110
+    assert document["arms"]["router"]["classes"]["online"]["queue_ms"]["p99_ms"] is None
+    assert list(document["rounds"][0]) == ["levels", "router"]
+    assert [(aim["arm"], aim["met"]) for aim in document["aims"]] == [("router", True)] * 3
+
+
+def test_the_table_has_a_line_for_each_arm_and_class():
+    lines = report.as_text(results()).splitlines()
+    [router] = [line for line in lines if line.startswith("router ") and "online" in line]
+    assert "98.0% (97.0-99.0)" in router
+    assert "110" in router
+    assert sum(" background " in line for line in lines) >= 2
+    assert any(
+        line.strip().startswith("met") and "router: executor busy: 0.98 (0.97-0.99), at least 0.96" in line
+        for line in lines
+    )
+
+
+def test_a_missed_aim_is_said():
+    text = report.as_text(results(rounds=[{"router": summary(busy=0.5, online=FAST, background=SLOW)}]))
+    assert "missed  router: executor busy: 0.50, at least 0.96" in text
+    assert "not measured  router: online p99 / that of levels" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (results(interrupted=True), "interrupted"),
+        (
+            results(rounds=[{"router": summary(late_p99_ms=7, online=FAST)}]),
+            "router: requests were sent up to 7.0 ms late",
+        ),
+        (results(rounds=[{"router": summary(online={"success": 99})}]), "router: only 99 answers of class online"),
+        (
+            results(
+                rounds=[{"router": summary(online=FAST, failures=[{"status": 500, "text": "no luck", "count": 3}])}]
+            ),
+            "router: 3 requests failed, for example: no luck (status 500)",
+        ),
+    ],
+)
+def test_doubts_are_said(made, words):
+    assert any(words in text for text in report.warnings(made))
+    assert f"warning: {words}" in report.as_text(made)
+
+
+def test_a_clean_run_raises_no_doubts():
+    assert report.warnings(results()) == []
+
+
+def test_nothing_measured_is_still_a_report():
+    document = report.as_json(results(rounds=[{}], interrupted=True), [])
+    assert document["arms"] == {}
+    assert "interrupted" in report.as_text(results(rounds=[{}], interrupted=True))
+
+
+def test_rounds_begin_with_another_arm_each():
+    assert [_rotated("abc", number) for number in range(4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nonsense", "--json", "x"],
+        ["overload"],
+        ["overload", "--json", "x", "--arms", "levels,nonsense"],
+        ["overload", "--json", "x", "--rounds", "0"],
+        ["overload", "--json", "x", "--duration", "nan"],
+    ],
+)
+def test_wrong_use_is_refused_before_anything_runs(words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words)
+    assert stopped.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_minutes_of_measuring(tmp_path):
+    for target in (tmp_path, tmp_path / "missing" / "x.json"):
+        with pytest.raises(SetupError, match="--json"):
+            cli.main(["overload", "--json", str(target)])

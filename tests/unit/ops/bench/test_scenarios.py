@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from priority_router.config import parse_policy
+from priority_router.ops.bench.aims import ALL, Metric
+from priority_router.ops.bench.arms import (
+    ARMS,
+    EXECUTOR,
+    ExecutorShape,
+    batching_block,
+    policy_text,
+    routes,
+    write_repository,
+)
+from priority_router.ops.bench.cli import estimated_seconds
+from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE, SCENARIOS, step_name
+
+SHAPE = ExecutorShape(batch_us=50_000, row_us=100, max_batch_size=4)
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+
+
+@every_scenario
+def test_a_scenario_is_one_kind_of_load_on_known_arms(scenario):
+    assert bool(scenario.loads) != bool(scenario.in_flight)
+    assert set(scenario.arms) <= set(ARMS)
+    assert set(scenario.direct) <= set(LEVELS)
+    assert {load.name for load in scenario.loads} <= set(LEVELS)
+
+
+@every_scenario
+def test_aims_speak_of_arms_and_classes_that_exist(scenario):
+    names = {load.name for load in scenario.loads} | {step_name(number) for number in scenario.in_flight} | {ALL}
+    assert scenario.aims
+    for aim in scenario.aims:
+        assert set(aim.arms) <= set(scenario.arms)
+        metrics = [metric for metric in (aim.metric, aim.base) if isinstance(metric, Metric)]
+        assert {metric.class_name for metric in metrics} <= names
+        assert {metric.arm for metric in metrics} <= {"", *scenario.arms}
+
+
+def test_the_floor_that_an_aim_names_is_the_executors():
+    [floor] = [aim.base for aim in SCENARIOS["overload"].aims if isinstance(aim.base, float)]
+    assert floor == SCENARIOS["overload"].floor_ms == 75
+
+
+@every_scenario
+def test_open_loads_exceed_the_capacity(scenario):
+    shape = scenario.executor
+    if scenario.loads:
+        full_us = shape.batch_us + shape.max_batch_size * shape.row_us
+        assert sum(load.rate for load in scenario.loads) > shape.max_batch_size * 1e6 / full_us
+
+
+def test_a_run_of_everything_is_bounded():
+    assert sum(map(estimated_seconds, SCENARIOS.values())) < 35 * 60
+    assert max(map(estimated_seconds, SCENARIOS.values())) < 10 * 60
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("arm", [arm for arm in ARMS.values() if arm.mode], ids=lambda arm: arm.name)
+def test_the_policies_of_the_arms(arm, shared):
+    policy = parse_policy(policy_text(arm.mode, EXECUTOR, SHAPE, LEVELS, shared))
+    assert policy.mode.value == arm.mode
+    assert policy.default_class == BACKGROUND
+    assert policy.guard_executor is not shared
+    assert policy.scheduling.shared_executor is (shared and arm.mode == "levels")
+    assert policy.scheduling.max_batch_size == 4
+    for one in policy.scheduling.classes:
+        assert (one.max_queue_size, one.default_timeout) == (0, 0)
+
+
+@pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
+def test_all_arms_share_one_executor_but_for_its_levels(arm, tmp_path):
+    write_repository(tmp_path, arm, SHAPE, LEVELS)
+    config = (tmp_path / EXECUTOR / "config.pbtxt").read_text()
+    batching = batching_block(2) if arm.mode != "plain" else "dynamic_batching { }"
+    assert batching in config
+    other = tmp_path / "other"
+    other.mkdir()
+    write_repository(other, ARMS["router-plain"], SHAPE, LEVELS)
+    assert config.replace(batching, "dynamic_batching { }") == (other / EXECUTOR / "config.pbtxt").read_text()
+    assert (tmp_path / "router").exists() is (arm.mode is not None)
+
+
+def test_every_level_has_a_policy():
+    assert batching_block(2) == (
+        "dynamic_batching { priority_levels: 2 default_priority_level: 2 "
+        "priority_queue_policy [ { key: 1 value { } }, { key: 2 value { } } ] }"
+    )
+
+
+def test_who_calls_whom():
+    direct = routes(ARMS["levels"], LEVELS)
+    assert (direct[ONLINE].model, direct[ONLINE].parameters) == (EXECUTOR, {"priority": 1})
+    assert (direct[BACKGROUND].model, direct[BACKGROUND].parameters) == (EXECUTOR, None)
+    routed = routes(ARMS["router"], LEVELS)
+    assert {(name, route.model, route.class_name) for name, route in routed.items()} == {
+        (ONLINE, "router", ONLINE),
+        (BACKGROUND, "router", BACKGROUND),
+    }
+    shared = routes(ARMS["router-plain"], LEVELS, [BACKGROUND])
+    assert shared[ONLINE].model == "router"
+    assert (shared[BACKGROUND].model, shared[BACKGROUND].parameters) == (EXECUTOR, None)
