@@ -33,7 +33,7 @@ def as_text(results: Results) -> str:
     lines += ["", "What the executor did:", *(_executor(name, one) for name, one in results.arms.items())]
     lines += ["", *(f"  {name:14}{ARMS[name].meaning}" for name in results.arms)]
     lines += warnings(results)
-    lines += ["", "Files classified through the router, class online, after the load had ended:"]
+    lines += ["", "Files classified through the router, class online, while background work was still queued:"]
     lines += [_classified(one) for one in results.classified]
     return "\n".join(lines)
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the JSON body that asks the router for the type of one file, for curl and other plain HTTP clients.
+
+usage: python -m priority_router.ops.demo.request FILE [--class NAME] [--top N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priority_router.ops.demo import filetype
+
+
+def body(features: NDArray[np.int32], traffic_class: str | None, top: int) -> dict[str, object]:
+    """An inference request of one row.
+
+    Args:
+        features: int32 [2048].
+        traffic_class: class to ask for; None leaves the choice to the router's default.
+        top: how many of the likeliest labels Triton shall answer, each as ``score:index:label``.
+    """
+    inputs = [_tensor(filetype.INPUT, "INT32", features.tolist())]
+    if traffic_class is not None:
+        inputs.append(_tensor("CLASS", "BYTES", [traffic_class]))
+    return {
+        "inputs": inputs,
+        "outputs": [
+            {"name": filetype.OUTPUT, "parameters": {"classification": top}},
+            {"name": "ROUTER_QUEUE_US"},
+            {"name": "ROUTER_EXECUTOR_US"},
+        ],
+    }
+
+
+def _tensor(name: str, datatype: str, row: Sequence[object]) -> dict[str, object]:
+    return {"name": name, "shape": [1, len(row)], "datatype": datatype, "data": list(row)}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Prints the body; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="request", description="JSON body of a request for a file's type.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--class", dest="traffic_class", metavar="NAME", help="default: the router's default class")
+    parser.add_argument("--top", type=int, default=1, metavar="N", help="likeliest labels to ask for (default 1)")
+    options = parser.parse_args(words)
+    try:
+        features = filetype.features_of_file(options.file)
+    except OSError as error:
+        print(f"request: {options.file}: {error.strerror}", file=sys.stderr)
+        return 1
+    if features is None:
+        print(f"request: {options.file} is too short: the model needs {filetype.MINIMUM_BYTES} bytes", file=sys.stderr)
+        return 1
+    print(json.dumps(body(features, options.traffic_class, options.top), separators=(",", ":")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration from beginning to end, cut short in time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from magika import Magika
+from priority_router.ops.bench.wire import Outcome
+from priority_router.ops.demo import experiment, files, report
+
+ROOT = Path(__file__).parents[2]
+MODELS = ROOT / "model_repository"
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return files.collect([ROOT], 20, seed=1)
+
+
+@pytest.fixture(scope="module")
+def steps():
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(samples, steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "WARMUP_SECONDS", 1.0)
+        patch.setattr(experiment, "CAPACITY_SECONDS", 2.0)
+        yield experiment.run(MODELS, samples, samples[:3], seconds=3.0, seed=1, progress=steps.append)
+    left = [child.cmdline() for child in psutil.Process().children(recursive=True) if "triton" in child.name()]
+    assert left == []
+
+
+def test_every_arm_saw_the_same_requests_and_answered_the_online_ones(results):
+    assert list(results.arms) == ["levels", "levels+hooks", "router"]
+    totals = [
+        {name: sum(one.outcomes.values()) for name, one in summary.classes.items()} for summary in results.arms.values()
+    ]
+    assert totals[0] == totals[1] == totals[2]
+    assert totals[0]["background"] > totals[0]["online"] > 0
+    for summary in results.arms.values():
+        assert summary.failures == []
+        assert summary.classes["online"].outcomes[Outcome.SUCCESS.label] == totals[0]["online"]
+
+
+def test_capacity_and_busy_share_are_plausible(results):
+    assert results.capacity.rows_per_s > 5
+    assert 0.5 < results.capacity.busy < 1.05
+    assert 1 <= results.capacity.mean_batch <= 4
+    assert all(0.1 < summary.busy < 1.1 for summary in results.arms.values())
+
+
+def test_files_are_classified_as_magika_does(results, samples):
+    magika = Magika()
+    assert [one.path for one in results.classified] == [sample.path for sample in samples[:3]]
+    for one in results.classified:
+        prediction = magika.identify_path(one.path).prediction
+        assert one.label == str(prediction.dl.label)
+        assert one.score == pytest.approx(prediction.score, abs=1e-3)
+        assert one.executor_us > 0
+
+
+def test_progress_and_report_name_every_arm(results, steps):
+    text = report.as_text(results)
+    for arm in results.arms:
+        assert any(step.startswith(f"{arm}: ") for step in steps)
+        assert f"\n{arm}" in text
+
+
+def test_interrupted_it_leaves_nothing_behind():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "priority_router.ops.demo", "--model-repository", str(MODELS)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        while "capacity" not in process.stdout.readline():
+            pass
+        children = []
+        while not any("triton" in child.name() for child in children):
+            assert process.poll() is None
+            time.sleep(0.05)
+            children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert said.endswith("demo: stopped\n")
+    assert psutil.wait_procs(children, timeout=10)[1] == []
