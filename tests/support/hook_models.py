@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording executor with the ways around its front door: a model that calls it by BLS, and an ensemble."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from priority_router.hooks import LEVEL_KEY, LOADED_ENV, HookCounters, HookCounts, HookMarker, read_marker
+from priority_router.ops.server import Server
+
+from support import models
+
+CALLER = "caller"
+ENSEMBLE = "pipeline"
+EXECUTOR = "executor"
+
+_CALLER_CONFIG = f"""
+name: "{CALLER}"
+backend: "python"
+input {{ name: "X" data_type: TYPE_FP32 dims: [ 1, 4 ] }}
+input {{ name: "TAG" data_type: TYPE_INT64 dims: [ 1, 1 ] }}
+input {{ name: "LEVEL" data_type: TYPE_INT64 dims: [ 1 ] }}
+output {{ name: "Y" data_type: TYPE_FP32 dims: [ 1, 4 ] }}
+instance_group {{ kind: KIND_CPU count: 1 }}
+parameters {{ key: "key" value {{ string_value: "{LEVEL_KEY}" }} }}
+"""
+_ENSEMBLE_CONFIG = f"""
+name: "{ENSEMBLE}"
+platform: "ensemble"
+max_batch_size: 1
+input {{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }}
+input {{ name: "TAG" data_type: TYPE_INT64 dims: [ 1 ] }}
+output {{ name: "Y" data_type: TYPE_FP32 dims: [ 4 ] }}
+ensemble_scheduling {{ step {{
+  model_name: "{EXECUTOR}"
+  model_version: -1
+  input_map {{ key: "X" value: "X" }}
+  input_map {{ key: "TAG" value: "TAG" }}
+  output_map {{ key: "Y" value: "Y" }}
+}} }}
+"""
+
+
+def write_repository(repository: Path, executor: models.Executor) -> models.Record:
+    """Writes the executor, the caller and the ensemble; the executor's batch size must be 1."""
+    for name, config in ((CALLER, _CALLER_CONFIG), (ENSEMBLE, _ENSEMBLE_CONFIG)):
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "config.pbtxt").write_text(config)
+    shutil.copy(Path(__file__).with_name("bls_caller.py"), repository / CALLER / "1" / "model.py")
+    return models.write_executor(repository, executor)
+
+
+def marker_of(server: Server) -> HookMarker | None:
+    """The mark that the models of a server inherited."""
+    pid = next(iter(server.stub_pids().values()))
+    entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    environment = dict(entry.decode().partition("=")[::2] for entry in entries)
+    return read_marker({LOADED_ENV: environment.get(LOADED_ENV, "")})
+
+
+def counts_of(server: Server) -> HookCounts:
+    """What the hooks of a server did so far."""
+    marker = marker_of(server)
+    assert marker is not None
+    assert marker.active_in(server.pid)
+    counters = HookCounters.open(marker)
+    try:
+        return counters.read()
+    finally:
+        counters.close()
