@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -265,7 +266,8 @@ def _started(jobs: Sequence[_Job]) -> Iterator[Running]:
         for job in jobs:
             ours, theirs = context.Pipe()
             process: BaseProcess = context.Process(target=_work, args=(job, theirs), daemon=True)
-            process.start()
+            with _without_interrupts():
+                process.start()
             theirs.close()
             workers.append((process, ours))
         yield Running(workers)
@@ -274,6 +276,16 @@ def _started(jobs: Sequence[_Job]) -> Iterator[Running]:
             pipe.close()
             process.terminate()
             process.join()
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A process started inside never sees Ctrl-C: it is for the parent to end it, and to keep what is complete."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(job: _Job, pipe: Connection) -> None:
@@ -292,7 +304,7 @@ def _work(job: _Job, pipe: Connection) -> None:
         pipe.send(None)
         start = pipe.recv()
         pipe.send(_closed(job, encoded[0], start) if job.in_flight else _open(job, encoded, start))
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
         pipe.send(f"{type(error).__name__}: {error}")

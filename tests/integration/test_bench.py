@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark on real servers: tiny runs, judged by their books and not by their times."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from priority_router.ops.bench import arms, cli, executor_stats, load
+from priority_router.ops.bench.arrivals import ClassLoad, poisson
+from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE, SCENARIOS
+from priority_router.ops.bench.stats import QUANTILES
+from priority_router.ops.bench.wire import Outcome, Route
+
+PACKAGE = Path(__file__).resolve().parents[2] / "backends" / "priority_router"
+PAYLOADS = [{"X": np.full((rows, 4), rows, np.float32)} for rows in (1, 3)]
+SHAPE = arms.ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
+SPREAD = {"median", "low", "high"}
+
+
+@pytest.fixture(scope="module", params=["levels", "levels+hooks", "router", "router-plain"])
+def arm_server(request, start_server, tmp_path_factory):
+    arm = arms.ARMS[request.param]
+    repository = tmp_path_factory.mktemp(request.param) / "repository"
+    repository.mkdir()
+    arms.write_repository(repository, arm, SHAPE, LEVELS)
+    return arm, start_server(repository, hooks=arm.hooks)
+
+
+def test_the_ledger_and_the_server_count_the_same(arm_server):
+    arm, server = arm_server
+    target = Target(server.http, arms.routes(arm, LEVELS), PAYLOADS)
+    schedule = poisson([ClassLoad(ONLINE, 40), ClassLoad(BACKGROUND, 80)], 2, 5, payloads=2)
+    before = executor_stats.read(server.http, arms.EXECUTOR)
+    ledger = load.run(target, schedule, grace_s=60, queue_time=True)
+    after = executor_stats.read(server.http, arms.EXECUTOR)
+    assert not ledger.failures
+    assert (ledger.outcome == Outcome.SUCCESS).all()
+    assert len(ledger) == len(schedule)
+    assert after.rows - before.rows == ledger.rows.sum() == (1 + 2 * schedule.payload).sum()
+    executions = after.executions - before.executions
+    assert after.mean_batch_since(before) == pytest.approx(ledger.rows.sum() / executions)
+    # 4 ms of sleep for each execution, plus what the server needs around it.
+    assert after.compute_ns - before.compute_ns > 4_000_000 * executions
+    assert 0 < after.busy_since(before, 1) < 1
+    assert (ledger.queue_us >= 0).all() == (arm.mode is not None)
+
+
+def test_errors_of_the_server_are_told(arm_server):
+    _, server = arm_server
+    lost = Target(server.http, {ONLINE: Route("nobody"), BACKGROUND: Route("nobody")}, PAYLOADS)
+    ledger = load.run(lost, poisson([ClassLoad(ONLINE, 20)], 0.5, 1))
+    assert (ledger.outcome == Outcome.OTHER).all()
+    [(status, text)] = ledger.failures
+    assert status in (400, 404)
+    assert "nobody" in text
+    with pytest.raises(load.LoadError, match="nobody"):
+        executor_stats.read(server.http, "nobody")
+
+
+def tiny(scenario, target, *more):
+    return [
+        scenario,
+        "--json",
+        str(target),
+        "--rounds",
+        "1",
+        "--duration",
+        "1.5",
+        "--warmup",
+        "0.5",
+        "--seed",
+        "3",
+        *more,
+    ]
+
+
+def test_a_scenario_from_end_to_end(tmp_path, capsys):
+    target = tmp_path / "result.json"
+    assert cli.main(tiny("overload", target)) == 0
+    document = json.loads(target.read_text())
+    assert document["schema"] == "priority-router-bench/1"
+    assert set(document) == {
+        "schema",
+        "created",
+        "command",
+        "versions",
+        "cores",
+        "seed",
+        "interrupted",
+        "scenario",
+        "rounds",
+        "arms",
+        "aims",
+        "warnings",
+    }
+    assert document["command"][:3] == ["priority-router", "bench", "overload"]
+    assert document["versions"]["triton"].startswith("2.")
+    [finished] = document["rounds"]
+    assert list(finished) == list(document["arms"]) == list(arms.ARMS)
+    schedule = poisson(SCENARIOS["overload"].loads, 2.0, (3, 0))
+    counted = schedule.class_index[schedule.at >= 500_000_000]
+    for name, summary in finished.items():
+        for index, class_name in enumerate((ONLINE, BACKGROUND)):
+            outcomes = summary["classes"][class_name]["outcomes"]
+            assert set(outcomes) == {outcome.label for outcome in Outcome}
+            # Every arm was sent the same requests, and each of them ended in one way.
+            assert sum(outcomes.values()) == np.count_nonzero(counted == index), name
+            assert outcomes["success"] > 0
+            assert outcomes["other"] == 0, summary["failures"]
+        assert 0.1 < summary["busy"] < 1.05
+        assert 1 <= summary["mean_batch"] <= 4
+        latency = document["arms"][name]["classes"][ONLINE]["latency"]
+        assert set(latency) == set(QUANTILES)
+        assert all(set(spread) == SPREAD for spread in latency.values())
+        assert latency["p50_ms"]["median"] > 50
+    assert [(aim["arm"], len(aim["values"])) for aim in document["aims"] if aim["decisive"]] == [("router", 1)] * 3
+    printed = capsys.readouterr()
+    assert "router-plain" in printed.out
+    assert str(target) in printed.out
+    assert "round 1 of 1: router" in printed.err
+
+
+def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
+    target = tmp_path / "result.json"
+    assert cli.main(tiny("shared", target, "--arms", "router,router-plain")) == 0
+    [finished] = json.loads(target.read_text())["rounds"]
+    for summary in finished.values():
+        assert summary["classes"][ONLINE]["outcomes"]["success"] > 0
+        assert summary["classes"][BACKGROUND]["outcomes"]["success"] > 0
+        assert summary["failures"] == []
+
+
+def test_closed_loop_steps(tmp_path):
+    target = tmp_path / "result.json"
+    assert cli.main(tiny("overhead", target, "--arms", "levels+hooks,router")) == 0
+    document = json.loads(target.read_text())
+    for arm in document["arms"].values():
+        assert set(arm["classes"]) == {"1 in flight", "64 in flight"}
+        assert all(one["outcomes"]["success"] > 0 for one in arm["classes"].values())
+        assert all(one["outcomes"]["unanswered"] == 0 for one in arm["classes"].values())
+    assert [aim["arm"] for aim in document["aims"]] == ["router", "router"]
+    assert all(aim["reached"] is not None for aim in document["aims"])
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path):
+    target = tmp_path / "result.json"
+    words = [
+        "overload",
+        "--json",
+        str(target),
+        "--duration",
+        "1",
+        "--warmup",
+        "0.5",
+        "--rounds",
+        "50",
+        "--arms",
+        "levels",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "priority_router.ops.cli", "bench", *words],
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    seen = ""
+    while "round 3 of 50" not in seen:
+        line = process.stderr.readline()
+        assert line, seen
+        seen += line
+    time.sleep(0.2)
+    # As a terminal does it: to the whole group, the generator included.
+    os.killpg(process.pid, signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    document = json.loads(target.read_text())
+    assert document["interrupted"]
+    assert [list(finished) for finished in document["rounds"]] == [["levels"], ["levels"], []]
+    assert "warning: interrupted" in out

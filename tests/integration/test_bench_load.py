@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load generator against a server that answers as it is told."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import time
+
+import numpy as np
+import pytest
+from priority_router.ops.bench import load
+from priority_router.ops.bench.arrivals import SECOND, ClassLoad, Schedule, poisson
+from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.wire import Outcome, Route
+from support.scripted_http import OK, after, reply, serving
+
+X = {"X": np.ones((1, 4), np.float32)}
+
+
+def target(address, payloads=(X,), **options):
+    return Target(address, {"online": Route("m", {"priority": 1}), "bulk": Route("m")}, payloads, **options)
+
+
+def at(*seconds, classes=("online", "bulk"), bulk=(), duration=0.5):
+    """A schedule: times of arrivals, those at the positions in ``bulk`` of that class."""
+    count = len(seconds)
+    return Schedule(
+        classes,
+        np.array([int(s * SECOND) for s in seconds]),
+        np.array([int(i in bulk) for i in range(count)]),
+        np.zeros(count, dtype=np.int64),
+        int(duration * SECOND),
+    )
+
+
+def outcomes(ledger):
+    return [Outcome(code) for code in ledger.outcome]
+
+
+def test_latency_counts_from_the_schedule_and_requests_do_not_wait_for_replies():
+    with serving(after(0.3, OK)) as server:
+        ledger = load.run(target(server.address), at(0, 0.05, 0.1, 0.15))
+    assert outcomes(ledger) == [Outcome.SUCCESS] * 4
+    latency = (ledger.done - ledger.scheduled) / SECOND
+    assert (latency >= 0.3).all()
+    # One after the other the last would have taken 1.2 s.
+    assert (latency < 0.6).all()
+    assert ledger.connections == 4
+
+
+def test_connections_are_used_again():
+    with serving(after(0, OK)) as server:
+        ledger = load.run(target(server.address), at(*np.linspace(0, 0.9, 10), duration=1))
+    assert ledger.connections < 5
+    assert server.received == 10
+
+
+def test_replies_in_pieces_and_large_requests():
+    body = json.dumps({"outputs": [], "padding": "x" * 200_000}).encode()
+    whole = reply(200, body)
+
+    def drip(number, connection):
+        for cut in (0, 1, 20, 60, 90, 1000):
+            connection.sendall(whole[cut : {0: 1, 1: 20, 20: 60, 60: 90, 90: 1000, 1000: len(whole)}[cut]])
+            time.sleep(0.01)
+
+    large = {"X": np.ones((1, 4_000_000), np.float32)}
+    with serving(drip) as server:
+        ledger = load.run(target(server.address, [large]), at(0, 0.2, 0.4))
+    assert outcomes(ledger) == [Outcome.SUCCESS] * 3
+    assert all(len(body) > 16_000_000 for body in server.bodies)
+    assert (ledger.sent > ledger.scheduled).all()
+
+
+def test_every_kind_of_end_is_told_apart():
+    answers = {
+        "full": reply(503, b'{"error":"Exceeds maximum queue size"}'),
+        "late": reply(503, b'{"error":"Request timeout expired"}'),
+        "gone": reply(500, b'{"error":"request was cancelled"}'),
+        "odd": reply(500, b'{"error":"no luck"}'),
+        "junk": b"SSH-2.0-OpenSSH\r\n\r\n",
+        "hang": None,
+        "close": b"",
+        "fine": OK,
+    }
+    script = list(answers.values())
+
+    def answer(number, connection):
+        if script[number] == b"":
+            connection.shutdown(socket.SHUT_RDWR)
+        elif script[number] is not None:
+            connection.sendall(script[number])
+
+    times = np.linspace(0, 0.7, len(script))
+    with serving(answer) as server:
+        ledger = load.run(target(server.address), at(*times, duration=0.8), grace_s=0.2)
+    assert dict(zip(answers, outcomes(ledger), strict=True)) == {
+        "full": Outcome.QUEUE_FULL,
+        "late": Outcome.TIMEOUT,
+        "gone": Outcome.CANCELLED,
+        "odd": Outcome.OTHER,
+        "junk": Outcome.OTHER,
+        "hang": Outcome.UNANSWERED,
+        "close": Outcome.OTHER,
+        "fine": Outcome.SUCCESS,
+    }
+    assert ledger.failures[500, "no luck"] == 1
+    assert ledger.failures[0, "the server closed the connection"] == 1
+    assert sum(ledger.failures.values()) == 3
+    assert (ledger.done[ledger.outcome == Outcome.UNANSWERED] == -1).all()
+
+
+def test_a_server_that_is_not_there():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    ledger = load.run(target(address), at(0, 0.1))
+    assert outcomes(ledger) == [Outcome.OTHER] * 2
+    assert all(status == 0 for status, _ in ledger.failures)
+
+
+def test_the_end_waits_for_the_classes_that_matter_and_no_longer():
+    def slow_bulk(number, connection):
+        if b'"priority"' in server.bodies[number]:
+            time.sleep(0.4)
+            connection.sendall(OK)
+
+    with serving(slow_bulk) as server:
+        begun = time.monotonic()
+        ledger = load.run(target(server.address), at(0, 0.2, bulk=[0], duration=0.3), settle=["online"], grace_s=20)
+        assert time.monotonic() - begun < 15
+    assert outcomes(ledger) == [Outcome.UNANSWERED, Outcome.SUCCESS]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_was_scheduled_is_what_the_server_got(processes):
+    two = {"X": np.ones((2, 4), np.float32)}
+    schedule = poisson([ClassLoad("online", 100), ClassLoad("bulk", 200)], 1.5, 11, payloads=2)
+    with serving(after(0.01, OK)) as server:
+        ledger = load.run(target(server.address, [X, two]), schedule, processes=processes)
+    assert len(ledger) == len(schedule) == server.received
+    np.testing.assert_array_equal(ledger.scheduled, schedule.at)
+    np.testing.assert_array_equal(ledger.rows, schedule.payload + 1)
+    assert outcomes(ledger) == [Outcome.SUCCESS] * len(schedule)
+    urgent = sum(b'"priority"' in body for body in server.bodies)
+    assert urgent == np.count_nonzero(schedule.class_index == 0)
+    assert 0 < ledger.cpu_seconds < 1.5 * processes
+
+
+def test_a_generator_that_falls_behind_says_so():
+    schedule = poisson([ClassLoad("online", 100)], 1.5, 1)
+    with serving(after(0, OK)) as server:
+        on_time = load.run(target(server.address), schedule)
+        with load.begin(target(server.address), schedule) as running:
+            [generator] = multiprocessing.active_children()
+            time.sleep((running.start - time.monotonic_ns()) / SECOND + 0.5)
+            os.kill(generator.pid, signal.SIGSTOP)
+            time.sleep(0.4)
+            os.kill(generator.pid, signal.SIGCONT)
+            stopped = running.result()
+    assert on_time.lateness(0.5) < 0.005
+    assert stopped.lateness() > 0.3
+    # What came late is not forgiven: latency counts from the schedule.
+    assert ((stopped.done - stopped.scheduled) / SECOND).max() > 0.3
+    assert outcomes(stopped) == [Outcome.SUCCESS] * len(schedule)
+
+
+def test_closed_loop_keeps_the_number_in_flight():
+    with serving(after(0.05, OK)) as server, load.begin_closed(target(server.address), "online", 4, 1.0) as running:
+        ledger = running.result()
+    assert len(ledger) == server.received
+    assert ledger.connections == 4
+    assert 40 <= len(ledger) <= 84
+    for moment in np.linspace(0.2e9, 0.9e9, 20):
+        assert np.count_nonzero((ledger.sent <= moment) & (ledger.done > moment)) <= 4
+    assert (ledger.scheduled < ledger.duration + 1e6).all()
+    assert outcomes(ledger) == [Outcome.SUCCESS] * len(ledger)
+
+
+def test_closed_loop_gives_up_on_a_silent_server():
+    with (
+        serving(lambda number, connection: None) as server,
+        load.begin_closed(target(server.address), "online", 2, 0.2, grace_s=0.2) as running,
+    ):
+        assert outcomes(running.result()) == [Outcome.UNANSWERED] * 2
+
+
+def test_the_routers_queue_time_is_read_where_it_is_wanted():
+    header = json.dumps({"outputs": [{"name": "ROUTER_QUEUE_US", "parameters": {"binary_data_size": 8}}]}).encode()
+    values = (777).to_bytes(8, "little")
+    whole = reply(200, header + values).replace(
+        b"Content-Length", b"Inference-Header-Content-Length: %d\r\nContent-Length" % len(header)
+    )
+    with serving(after(0, whole)) as server:
+        assert load.run(target(server.address), at(0), queue_time=True).queue_us.tolist() == [777]
+        assert load.run(target(server.address), at(0)).queue_us.tolist() == [-1]
+
+
+def test_a_broken_target_is_an_error_and_not_an_empty_ledger():
+    broken = target("127.0.0.1:1", [{"X": np.zeros((1, 1), dtype=complex)}])
+    with pytest.raises(load.LoadError, match="complex"):
+        load.run(broken, at(0))
