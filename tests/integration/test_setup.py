@@ -17,7 +17,7 @@ NEEDED = [
     "pyproject.toml",
     "scripts/setup",
     "scripts/hatch_build.py",
-    "scripts/copy_model",
+    "scripts/copy_model.py",
     "backends/priority_router/priority_router/__init__.py",
     "backends/priority_router/priority_router/errors.py",
     "backends/priority_router/priority_router/control.py",
@@ -32,7 +32,7 @@ case "$*" in
   "-c "* | "-B -") exit "${UNSUITABLE:-0}" ;;
   "-m venv --clear .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
   *build_hooks*) touch backends/priority_router/hooks/libpriority_router_hooks.so ;;
-  "scripts/copy_model")
+  "scripts/copy_model.py")
     mkdir -p model_repository/executor/1 model_repository/router
     for file in executor/1/model.onnx executor/1/LICENSE executor/labels.txt executor/NOTICE.txt router/labels.txt; do
       echo x > "model_repository/$file"
@@ -44,7 +44,7 @@ MAKE_VENV = "-m venv --clear .venv"
 HOOKS = "-m priority_router.ops.build_hooks"
 PIP = "-m pip --disable-pip-version-check install --quiet --quiet"
 INSTALL = [f"{PIP} --upgrade pip>=25.1", f"{PIP} --editable .[embedded,tools] --group dev"]
-MODEL = "scripts/copy_model"
+MODEL = "scripts/copy_model.py"
 EVERYTHING = [MAKE_VENV, HOOKS, *INSTALL, MODEL]
 
 
@@ -112,7 +112,7 @@ def test_the_first_run_does_everything_and_the_second_nothing(ready):
     [
         ("pyproject.toml", [HOOKS, *INSTALL, MODEL]),
         ("backends/priority_router/hooks/priority_router_hooks.c", [HOOKS]),
-        ("scripts/copy_model", [MODEL]),
+        ("scripts/copy_model.py", [MODEL]),
         ("README.md", []),
     ],
 )

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Copies the file-type model of the installed magika package into model_repository, with its labels and a notice.
 
