@@ -43,7 +43,7 @@ def main() -> int:
     labels = json.loads((folder / "config.min.json").read_text())["target_labels_space"]
     if found != WANTED or len(labels) != WANTED["target_label"][1]:
         print(
-            f"copy_model: {source} has {found} and {len(labels)} labels, model_repository/executor/config.pbtxt expects "
+            f"copy_model: {source} has {found} and {len(labels)} labels, the executor's config.pbtxt expects "
             f"{WANTED}; install magika 1.0",
             file=sys.stderr,
         )
