@@ -59,6 +59,7 @@ def test_what_does_not_drain_in_time_is_given_up_within_the_bound(tmp_path, repo
     with serving(tmp_path, "--model-repository", repository) as command, client_of(command) as sender:
         session = command.tritonserver()
         stuck = sender.send("router", Call(tag=7))
+        time.sleep(0.5)
         waiting = sender.send("router", Call(tag=8))
         time.sleep(0.5)
         command.order()
@@ -83,15 +84,17 @@ def test_a_dead_router_does_not_hold_up_the_drain(tmp_path, repository):
         assert_nothing_left(command, session)
 
 
-def test_stubs_that_hang_are_killed(tmp_path, repository):
+def test_server_and_stubs_that_hang_are_killed_within_the_bound(tmp_path, repository):
     write_pair(repository)
     with serving(tmp_path, "--model-repository", repository) as command:
         command.ready()
         session = command.tritonserver()
         for name in ("router", "executor"):
             os.kill(stub_of(session, name), signal.SIGSTOP)
+        os.kill(session, signal.SIGSTOP)
         command.order()
         assert command.ended() == 0
+        assert "was killed" in command.log
         assert_nothing_left(command, session)
 
 
@@ -138,6 +141,9 @@ def test_a_server_that_dies_takes_serve_along_with_a_reason(tmp_path, repository
     with serving(tmp_path, "--model-repository", repository) as command:
         command.ready()
         session = command.tritonserver()
+        # Stopped, the stubs cannot notice that their server is gone.
+        for name in ("router", "executor"):
+            os.kill(stub_of(session, name), signal.SIGSTOP)
         os.kill(session, signal.SIGKILL)
         assert command.ended(5) == 1
         assert "tritonserver ended by itself, with signal SIGKILL" in command.log

@@ -40,6 +40,7 @@ class Serving:
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, start_new_session=True
             )
         self.lines: list[str] = []
+        self.sessions = {self.process.pid}
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -90,10 +91,9 @@ def serving(
     try:
         yield started
     finally:
-        sessions = [started.process.pid]
         with contextlib.suppress(OSError, ValueError):
-            sessions.append(started.tritonserver())
-        for session in sessions:
+            started.tritonserver()
+        for session in started.sessions:
             children.kill_all(session, time.monotonic() + 5)
         started.process.wait(5)
 

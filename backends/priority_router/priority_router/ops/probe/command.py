@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
 import queue
@@ -99,15 +100,17 @@ def _ask_http(address: urllib.parse.SplitResult, model: str, timeout: float) -> 
     connection = kind(address.hostname or "", address.port, timeout=timeout)
     path = f"{address.path.rstrip('/')}/v2/models/{urllib.parse.quote(model, safe='')}"
     try:
-        config = json.loads(_request(connection, "GET", f"{path}/config"))
+        config = _json_object(_request(connection, "GET", f"{path}/config"))
         body, header_length = encode(zero_inputs(config))
         headers = {
             "Content-Type": "application/octet-stream",
             "Inference-Header-Content-Length": str(header_length),
         }
-        _check_answer(_request(connection, "POST", f"{path}/infer", body, headers))
+        answer = _json_object(_request(connection, "POST", f"{path}/infer", body, headers))
     finally:
         connection.close()
+    if not answer.get("outputs"):
+        raise ProbeFailed("the answer has no outputs")
 
 
 def _request(
@@ -126,13 +129,12 @@ def _request(
     return content[: int(length)] if length and length.isdigit() else content
 
 
-def _check_answer(content: bytes) -> None:
-    try:
-        outputs = json.loads(content).get("outputs")
-    except (ValueError, AttributeError):
-        raise ProbeFailed("the answer is not one of the inference protocol; is this Triton's HTTP port?") from None
-    if not outputs:
-        raise ProbeFailed("the answer has no outputs")
+def _json_object(content: bytes) -> dict[str, Any]:
+    with contextlib.suppress(ValueError):
+        found = json.loads(content)
+        if isinstance(found, dict):
+            return found
+    raise ProbeFailed("the answer is not one of the inference protocol; is this Triton's HTTP port?")
 
 
 def _error_text(content: bytes) -> str:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`probe` tells a server that answers from one that only looks alive."""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+from priority_router.ops import cli
+from support.models import EXTRA, TAG, TEXT, ErrorReply, Executor, Tensor, X, write_executor, write_pair
+
+HALF = Tensor("X", "TYPE_FP32", (-1, 3))
+
+
+@pytest.fixture(scope="module")
+def server(start_server, tmp_path_factory):
+    repository = tmp_path_factory.mktemp("probe") / "repository"
+    repository.mkdir()
+    write_pair(repository, executor=Executor(inputs=(X, TAG, TEXT, EXTRA)))
+    write_executor(repository, Executor("strings", inputs=(Tensor("TEXT", "TYPE_STRING", (2,)),)))
+    write_executor(repository, Executor("free", max_batch_size=0, inputs=(HALF,), priority_levels=0))
+    required_tag = Tensor("TAG", "TYPE_INT64", (1,))
+    error = {0: ErrorReply("the weights\nare gone", "INTERNAL")}
+    write_executor(repository, Executor("failing", inputs=(X, required_tag), error_tags=error))
+    write_executor(repository, Executor("slow", batch_seconds=3))
+    return start_server(repository)
+
+
+def probe(capsys, *words):
+    started = time.monotonic()
+    status = cli.main(["probe", *words])
+    output = capsys.readouterr()
+    return status, output.err or output.out, time.monotonic() - started
+
+
+@pytest.mark.parametrize("model", ["router", "strings", "free"])
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_a_model_that_answers(server, capsys, protocol, model):
+    status, said, _ = probe(capsys, "--url", f"{protocol}://{getattr(server, protocol)}", "--model", model)
+    assert status == 0, said
+    assert "answered in" in said
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [("failing", "the weights are gone"), ("nobody", "nobody"), ("slow", "no answer within 0.5 s|Deadline Exceeded")],
+)
+def test_a_model_that_does_not(server, capsys, protocol, model, reason):
+    url = f"{protocol}://{getattr(server, protocol)}"
+    status, said, seconds = probe(
+        capsys, "--url", url, "--model", model, "--timeout", "0.5" if model == "slow" else "5"
+    )
+    assert status == 1
+    assert any(part in said for part in reason.split("|")), said
+    assert said.count("\n") == 1, "the reason is not one line"
+    assert seconds < 3
+
+
+def test_the_wrong_port_is_said(server, capsys):
+    for address in (server.grpc, server.metrics):
+        status, said, _ = probe(capsys, "--url", f"http://{address}")
+        assert status == 1
+        assert "is this Triton's HTTP port?" in said
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", "http://host:99999", "http://h:x"])
+def test_what_is_no_address(capsys, url):
+    status, said, _ = probe(capsys, "--url", url)
+    assert status == 1
+    assert "not an address" in said
+
+
+def test_nobody_there(capsys):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        status, said, _ = probe(capsys, "--url", f"http://127.0.0.1:{unused.getsockname()[1]}")
+    assert status == 1
+    assert "Connection refused" in said
+
+
+def test_a_trickle_of_bytes_does_not_extend_the_limit(capsys):
+    """Every byte restarts a socket's own time limit; the probe's runs on."""
+    ended = threading.Event()
+
+    def trickle():
+        connection, _ = owner.accept()
+        with connection, contextlib.suppress(OSError):
+            while not ended.is_set():
+                connection.sendall(b"H")
+                ended.wait(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as owner:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        url = f"http://127.0.0.1:{owner.getsockname()[1]}"
+        status, said, seconds = probe(capsys, "--url", url, "--timeout", "1")
+        ended.set()
+        thread.join()
+    assert status == 1
+    assert "no answer within 1 s" in said
+    assert seconds < 2
+
+
+def test_a_router_whose_process_hangs_is_noticed_though_the_server_calls_itself_ready(start_server, tmp_path, capsys):
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    write_pair(repository)
+    server = start_server(repository)
+    url = f"http://{server.http}"
+    assert probe(capsys, "--url", url)[0] == 0
+    os.kill(server.stub_pids()["router_0_0"], signal.SIGSTOP)
+    with urllib.request.urlopen(f"{url}/v2/health/ready") as answer:
+        assert answer.status == 200
+    status, _, seconds = probe(capsys, "--url", url, "--timeout", "2")
+    assert status == 1
+    assert seconds < 3
