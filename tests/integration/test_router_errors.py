@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every caller gets one reply with the right code and text, by gRPC and HTTP, and nobody else is disturbed."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc
+from support.clients import Call, Reply, client
+from support.fleet import MODES, Fleet, eventually, fleet
+from support.models import BULK, INTERACTIVE, ErrorReply, Executor, Router
+
+HTTP = {"400": "INVALID_ARGUMENT", "404": "NOT_FOUND", "500": "INTERNAL", "503": "UNAVAILABLE"}
+LOST_CODE = "INTERNAL"
+"""What 24.10 makes of an executor's own code on its way through BLS; later releases keep it."""
+
+FAILING = Executor(
+    "failing",
+    batch_seconds=0.02,
+    error_tags={
+        71: ErrorReply("bad weights"),
+        72: ErrorReply("bad shape", "INVALID_ARG"),
+        73: ErrorReply("not this week", "UNAVAILABLE"),
+        74: ErrorReply("the camera is not ready"),
+    },
+)
+LIMITED = Executor(
+    "limited",
+    max_batch_size=1,
+    batch_seconds=0.3,
+    batching=(
+        "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
+        "  priority_queue_policy { key: 1 value { max_queue_size: 1 } }\n"
+        "  priority_queue_policy { key: 2 value { max_queue_size: 1 } } }"
+    ),
+)
+TIMED = Executor(
+    "timed",
+    max_batch_size=1,
+    sleep_tags={50: 0.8},
+    batching=(
+        "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
+        "  priority_queue_policy { key: 1 value { default_timeout_microseconds: 50000 } }\n"
+        "  priority_queue_policy { key: 2 value { default_timeout_microseconds: 50000 } } }"
+    ),
+)
+MISSING = Executor("nowhere")
+OPEN = {"guard_executor": False}
+
+
+@pytest.fixture(scope="module", params=MODES)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    routers = [
+        (Router("router", policy=OPEN), FAILING),
+        (Router("lenient", policy={**OPEN, "unknown_class": "default"}), FAILING),
+        (Router("by_header", policy={**OPEN, "class_sources": ["header:X-Traffic-Class"]}), FAILING),
+        (Router("router_limited", policy=OPEN), LIMITED),
+        (Router("router_timed", policy=OPEN), TIMED),
+        (Router("router_nowhere", policy=OPEN), MISSING),
+    ]
+    forward = "(?i)^x-traffic-class$"
+    arguments = [f"--http-header-forward-pattern={forward}", f"--grpc-header-forward-pattern={forward}"]
+    folder = tmp_path_factory.mktemp("errors")
+    with fleet(folder, request.param, routers, absent=["nowhere"], extra_args=arguments) as made:
+        yield made
+
+
+@pytest.fixture(params=["grpc", "http"])
+def infer(system: Fleet, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Sends one call; a code is given as gRPC's in either protocol."""
+    with client(getattr(system.server, request.param), request.param) as sender:
+
+        def send(model: str, call: Call) -> Reply:
+            reply = sender.infer(model, call)
+            return replace(reply, code=HTTP.get(reply.code, reply.code))
+
+        yield send
+
+
+class TestClass:
+    """How a request names its class."""
+
+    @pytest.mark.parametrize(
+        ("call", "label"),
+        [
+            (Call(tag=1, traffic_class=INTERACTIVE), INTERACTIVE),
+            (Call(tag=1, rows=3, traffic_class=INTERACTIVE), INTERACTIVE),
+            (Call(tag=1, class_parameter=INTERACTIVE), INTERACTIVE),
+            (Call(tag=1, traffic_class=BULK, class_parameter=INTERACTIVE), BULK),
+            (Call(tag=1), BULK),
+        ],
+    )
+    def test_each_source_counts(self, system: Fleet, infer: Any, call: Call, label: str) -> None:
+        before = system.outcomes().get((label, "success"), 0)
+        assert infer("router", call).ok
+        eventually(lambda: system.outcomes().get((label, "success"), 0) == before + 1)
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            (Call(tag=1, traffic_class="gold"), "class 'gold' is unknown; this router knows interactive, bulk"),
+            (Call(tag=1, class_parameter="gold"), "class 'gold' is unknown; this router knows interactive, bulk"),
+            (Call(tag=1, traffic_class=""), "class '' is unknown"),
+            (Call(tag=1, parameters={"class": 7}), "parameter 'class' must be a text, found int"),
+            (
+                Call(tag=1, rows=2, inputs={"CLASS": np.array([[b"interactive"], [b"bulk"]], object)}),
+                "all rows of a request share one class",
+            ),
+        ],
+    )
+    def test_a_wrong_class_is_the_callers_mistake(self, system: Fleet, infer: Any, call: Call, said: str) -> None:
+        before = system.outcomes().get(("_none", "invalid"), 0)
+        reply = infer("router", call)
+        assert (reply.code, said in reply.message) == ("INVALID_ARGUMENT", True), reply.message
+        eventually(lambda: system.outcomes().get(("_none", "invalid"), 0) == before + 1)
+
+    @pytest.mark.parametrize(
+        "tensor", [np.full((1, 2), b"bulk", object), np.full((2, 1), b"bulk", object), np.ones((1, 1), np.int64)]
+    )
+    def test_a_class_tensor_of_another_shape_or_type_is_refused(self, infer: Any, tensor: np.ndarray) -> None:
+        assert infer("router", Call(tag=1, inputs={"CLASS": tensor})).code == "INVALID_ARGUMENT"
+
+    def test_an_unknown_class_may_be_served_and_is_counted(self, system: Fleet, infer: Any) -> None:
+        before = system.metric("unknown_class_total", "lenient"), system.outcomes("lenient").get((BULK, "success"), 0)
+        assert infer("lenient", Call(tag=1, traffic_class="gold")).ok
+        eventually(lambda: system.metric("unknown_class_total", "lenient") == before[0] + 1)
+        assert system.outcomes("lenient")[BULK, "success"] == before[1] + 1
+
+    def test_no_rows_are_refused(self, infer: Any) -> None:
+        reply = infer("router", Call(rows=0, inputs={"X": np.zeros((0, 4), np.float32)}))
+        assert reply.code in ("INVALID_ARGUMENT", "INTERNAL"), reply
+        assert not reply.ok
+
+
+class TestHeader:
+    """Only the gateway's header counts."""
+
+    def post(self, system: Fleet, header: str | None, **parameters: str) -> tuple[int, str]:
+        body = {
+            "inputs": [{"name": "X", "shape": [1, 4], "datatype": "FP32", "data": [0, 0, 0, 0]}],
+            "parameters": parameters,
+        }
+        request = urllib.request.Request(
+            f"http://{system.server.http}/v2/models/by_header/infer",
+            json.dumps(body).encode(),
+            {"X-Traffic-Class": header} if header is not None else {},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_it_names_the_class(self, system: Fleet) -> None:
+        before = system.outcomes("by_header").get((INTERACTIVE, "success"), 0)
+        assert self.post(system, INTERACTIVE)[0] == 200
+        eventually(lambda: system.outcomes("by_header").get((INTERACTIVE, "success"), 0) == before + 1)
+
+    def test_it_names_the_class_over_grpc(self, system: Fleet) -> None:
+        before = system.outcomes("by_header").get((INTERACTIVE, "success"), 0)
+        with tritonclient.grpc.InferenceServerClient(system.server.grpc) as plain:
+            plain.infer("by_header", system.client.inputs(Call(tag=1)), headers={"x-traffic-class": INTERACTIVE})
+        eventually(lambda: system.outcomes("by_header").get((INTERACTIVE, "success"), 0) == before + 1)
+
+    @pytest.mark.parametrize("name", ["X-Traffic-Class", "x-traffic-class", "X-TRAFFIC-CLASS"])
+    def test_a_body_parameter_of_its_name_beside_it_is_refused(self, system: Fleet, name: str) -> None:
+        status, text = self.post(system, BULK, **{name: INTERACTIVE})
+        assert (status, "is given 2 times" in text) == (400, True), text
+
+    def test_class_tensor_and_class_parameter_do_not_count(self, system: Fleet) -> None:
+        before = system.outcomes("by_header").get((BULK, "success"), 0)
+        assert self.post(system, BULK, **{"class": INTERACTIVE})[0] == 200
+        assert system.client.infer("by_header", Call(tag=1, traffic_class=INTERACTIVE)).ok
+        eventually(lambda: system.outcomes("by_header").get((BULK, "success"), 0) == before + 2)
+
+
+class TestExecutor:
+    """What the executor's failures become."""
+
+    @pytest.mark.parametrize(
+        ("tag", "text", "code"),
+        [
+            (71, "bad weights", "INTERNAL"),
+            (72, "bad shape", "INVALID_ARGUMENT"),
+            (73, "not this week", "UNAVAILABLE"),
+            (74, "the camera is not ready", "INTERNAL"),
+        ],
+    )
+    def test_its_own_errors_keep_their_text(self, system: Fleet, infer: Any, tag: int, text: str, code: str) -> None:
+        before = system.outcomes().get((INTERACTIVE, "executor_error"), 0)
+        direct, routed = infer("failing", Call(tag=tag)), infer("router", Call(tag=tag, traffic_class=INTERACTIVE))
+        assert (direct.code, direct.message) == (code, text)
+        assert text in routed.message
+        assert routed.code in (code, LOST_CODE)
+        eventually(lambda: system.outcomes().get((INTERACTIVE, "executor_error"), 0) == before + 1)
+
+    def test_its_own_queue_limit_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
+        """Case 3. Two wait: one in Triton's queue, one in flight."""
+        fill = [system.client.send("limited", Call(tag=tag)) for tag in range(6)]
+        eventually(lambda: any(future.done() for future in fill))
+        routed = system.client.infer("router_limited", Call(tag=100, traffic_class=BULK))
+        replies = [future.result() for future in fill]
+        refused = [reply for reply in replies if not reply.ok]
+        assert refused
+        assert all(reply.code == "UNAVAILABLE" and "Exceeds maximum queue size" in reply.message for reply in refused)
+        assert (routed.code, "Exceeds maximum queue size" in routed.message) == ("UNAVAILABLE", True), routed
+
+    def test_its_own_queue_timeout_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
+        blocker = system.client.send("timed", Call(tag=50))
+        time.sleep(0.2)
+        direct, routed = system.client.send("timed", Call(tag=2)), system.client.send("router_timed", Call(tag=3))
+        assert blocker.result().ok
+        for reply in (direct.result(), routed.result()):
+            assert (reply.code, "Request timeout expired" in reply.message) == ("UNAVAILABLE", True), reply
+
+    def test_a_missing_one_is_unavailable_and_named(self, system: Fleet, infer: Any) -> None:
+        before = system.outcomes("router_nowhere").get((BULK, "unavailable"), 0)
+        reply = infer("router_nowhere", Call(tag=1))
+        assert reply.code == "UNAVAILABLE"
+        assert "executor 'nowhere' is not serving" in reply.message
+        eventually(lambda: system.outcomes("router_nowhere").get((BULK, "unavailable"), 0) == before + 1)
+
+
+def test_bad_requests_and_failing_calls_leave_their_neighbours_alone(system: Fleet) -> None:
+    """All at once, so that Triton hands them over together; tags 71 to 74 fail inside the executor."""
+    calls = []
+    for index in range(120):
+        kind = index % 6
+        if kind == 0:
+            calls.append(Call(tag=71 + index % 4, traffic_class=BULK, inputs={"X": np.zeros((1, 4), np.float32)}))
+        elif kind == 1:
+            calls.append(Call(tag=index, traffic_class="gold"))
+        elif kind == 2:
+            calls.append(Call(tag=index, rows=2, inputs={"CLASS": np.array([[b"interactive"], [b"bulk"]], object)}))
+        else:
+            calls.append(Call(tag=200 + index, rows=kind - 2, traffic_class=INTERACTIVE))
+    replies = [future.result() for future in [system.client.send("router", call) for call in calls]]
+    for call, reply in zip(calls, replies, strict=True):
+        if call.traffic_class == INTERACTIVE:
+            if reply.ok:
+                assert reply.outputs["TAG_OUT"].tolist() == [[call.tag]] * call.rows
+            else:  # a row of a failing caller was in the same batch
+                assert reply.message in ("bad weights", "bad shape", "not this week", "the camera is not ready")
+        elif call.traffic_class == BULK:
+            assert not reply.ok
+        else:
+            assert reply.code == "INVALID_ARGUMENT"
+    assert system.client.infer("router", Call(tag=1)).ok
+
+
+def test_nothing_is_sent_twice_and_nothing_is_lost(system: Fleet) -> None:
+    """A second reply would be in the server's log, a lost one would hang its caller."""
+    log = system.server.log_text()
+    for line in log.splitlines():
+        assert "Response sender has been closed" not in line
+        assert "cannot send more than one response" not in line
+    for model in ("router", "lenient", "by_header", "router_limited", "router_timed", "router_nowhere"):
+        assert system.metric("failed_replies_total", model) == 0
+        assert system.metric("scheduler_faults_total", model) == 0
+        eventually(lambda model=model: system.metric("in_flight_rows", model) == 0)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One server with several routers and executors, so that a test module starts one and not many."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from priority_router.ops.server import Server
+
+from support import clients, models
+from support.server import running
+
+MODES = ("levels", "plain")
+PATIENCE_SECONDS = 20.0
+"""How long a test waits for something that normally takes milliseconds."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A running server.
+
+    Attributes:
+        server: it.
+        mode: of every router in it.
+        records: what each executor ran, by its name.
+        repository: its models.
+        client: a gRPC client of it.
+    """
+
+    server: Server
+    mode: str
+    records: dict[str, models.Record]
+    repository: Path
+    client: clients.Client
+
+    def metric(self, name: str, model: str = "router", **labels: str) -> float:
+        """One sample of the metrics page."""
+        text = ",".join(f'{key}="{value}"' for key, value in sorted({"model": model, **labels}.items()))
+        return clients.metrics(self.server.metrics)[f"priority_router_{name}{{{text}}}"]
+
+    def outcomes(self, model: str = "router") -> dict[tuple[str, str], float]:
+        """``(class, outcome)`` to count, those above 0."""
+        found = {}
+        for sample, value in clients.metrics(self.server.metrics).items():
+            if sample.startswith("priority_router_requests_total{") and f'model="{model}"' in sample and value:
+                labels = dict(pair.split("=") for pair in sample.partition("{")[2].rstrip("}").split(","))
+                found[labels["class"].strip('"'), labels["outcome"].strip('"')] = value
+        return found
+
+
+@contextlib.contextmanager
+def fleet(
+    folder: Path,
+    mode: str,
+    routers: Sequence[tuple[models.Router, models.Executor]],
+    *,
+    more: Callable[[Path], object] | None = None,
+    absent: Sequence[str] = (),
+    **options: Any,
+) -> Iterator[Fleet]:
+    """Starts a server.
+
+    Args:
+        folder: an empty folder.
+        mode: for all routers; in plain mode executors get no levels, unless they bring their own batching block.
+        routers: each with its executor; several may share one.
+        more: adds further models to the repository.
+        absent: executors that are not written.
+        options: keyword arguments of `Server`.
+    """
+    repository = folder / "repository"
+    repository.mkdir(parents=True)
+    records: dict[str, models.Record] = {}
+    for router, executor in routers:
+        if mode == "plain" and executor.batching is None:
+            executor = replace(executor, priority_levels=0)
+        models.write_router(repository, replace(router, mode=mode), executor)
+        if executor.name not in records and executor.name not in absent:
+            records[executor.name] = models.write_executor(repository, executor)
+    if more is not None:
+        more(repository)
+    with (
+        running(repository, **{"hooks": mode == "levels", **options}) as server,
+        clients.client(server.grpc, concurrency=128) as client,
+    ):
+        yield Fleet(server, mode, records, repository, client)
+
+
+def eventually(what: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+    """Waits until something is true; fails where it does not become so in time."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.01)
