@@ -101,6 +101,24 @@ def test_a_server_that_still_stops_is_noticed_and_its_ports_are_free_at_once_aft
             second.ready()
 
 
+def test_another_server_that_takes_the_ports_meanwhile_is_not_taken_for_ours(tmp_path, repository):
+    """Both find the ports free; the other is quicker, and its answers must not make the slower one say ready."""
+    write_executor(repository, Executor(initialize_seconds=6))
+    (tmp_path / "quick").mkdir()
+    write_executor(tmp_path / "quick", Executor())
+    ports_given = port_words(free_ports())
+    with serving(tmp_path, "--model-repository", repository, *ports_given, pick_ports=False) as slow:
+        while "loading: executor:1" not in slow.log:
+            time.sleep(0.02)
+        words = ["--model-repository", tmp_path / "quick", *ports_given]
+        with serving(tmp_path / "quick", *words, pick_ports=False) as quick:
+            quick.ready()
+            assert slow.process.poll() is None, "it was not slow enough for this test to mean anything"
+            assert slow.ended(30) == 1
+            assert slow.lines == []
+            assert "already in use" in slow.log[slow.log.index("priority-router serve: error:") :]
+
+
 @pytest.mark.parametrize(
     ("executor", "said"),
     [

@@ -51,7 +51,7 @@ def test_a_service_that_is_off_gets_no_address():
 
 @pytest.mark.parametrize(
     ("host", "address"),
-    [("127.0.0.1", "127.0.0.1:1"), ("0.0.0.0", "127.0.0.1:1"), ("::", "[::1]:1"), ("10.1.2.3", "10.1.2.3:1")],
+    [("127.0.0.1", "127.0.0.1:1"), ("0.0.0.0", "127.0.0.1:1"), ("10.1.2.3", "10.1.2.3:1")],
 )
 def test_clients_connect_to_something_that_answers(host, address):
     addresses = command.Addresses(host, {"http": 1})

@@ -11,6 +11,9 @@ import signal
 import time
 from pathlib import Path
 
+_LISTEN = "0A"
+"""The state's code in ``/proc/net/tcp``."""
+
 
 def members(session: int) -> list[int]:
     """Pids of the living processes of a session; the dead whose parents have not collected them do not count."""
@@ -34,6 +37,24 @@ def stubs(session: int) -> dict[int, str]:
             if os.path.basename(words[0]) == b"triton_python_backend_stub":
                 found[pid] = words[8].decode(errors="replace")
     return found
+
+
+def listening_ports(pid: int) -> set[int]:
+    """TCP ports on which this very process accepts connections, read from /proc and not by connecting to somebody."""
+    sockets = set()
+    with contextlib.suppress(OSError):
+        for entry in Path("/proc", str(pid), "fd").iterdir():
+            with contextlib.suppress(OSError):
+                sockets.add(os.readlink(entry))
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path("/proc", str(pid), "net", table).read_text().splitlines()[1:]:
+                fields = line.split()
+                local, state, inode = fields[1], fields[3], fields[9]
+                if state == _LISTEN and f"socket:[{inode}]" in sockets:
+                    ports.add(int(local.rpartition(":")[2], 16))
+    return ports
 
 
 def kill_all(session: int, until: float) -> list[int]:

@@ -19,7 +19,7 @@ EXIT_TIMEOUT_SECONDS: Final = 5
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a server listens: one address, and a port for each of ``http``, ``grpc`` and ``metrics`` that is on."""
+    """Where a server listens: an IPv4 address, and a port for each of ``http``, ``grpc`` and ``metrics`` that is on."""
 
     host: str
     ports: Mapping[str, int]
@@ -27,14 +27,11 @@ class Addresses:
     @property
     def client_host(self) -> str:
         """The address that a client on this machine connects to."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return "127.0.0.1" if self.host == "0.0.0.0" else self.host
 
     def of(self, purpose: str) -> str | None:
         """``host:port`` for clients on this machine; None when that service is off."""
-        if purpose not in self.ports:
-            return None
-        host = f"[{self.client_host}]" if ":" in self.client_host else self.client_host
-        return f"{host}:{self.ports[purpose]}"
+        return f"{self.client_host}:{self.ports[purpose]}" if purpose in self.ports else None
 
 
 def server_arguments(

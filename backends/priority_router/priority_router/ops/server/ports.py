@@ -60,16 +60,20 @@ def pick_free(host: str, taken: Collection[int] = ()) -> int:
 
 
 def resolve(host: str) -> str:
-    """The first address of `host`, as tritonserver takes addresses, not names, for its HTTP port."""
+    """The IPv4 address of `host`: tritonserver's HTTP port takes no names, and IPv6 only in a spelling of its own.
+
+    Raises:
+        SetupError: it has none.
+    """
     try:
-        return str(socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][4][0])
+        found = socket.getaddrinfo(host, None, family=socket.AF_INET, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise SetupError(f"--host {host}: not an address of this machine ({error.strerror})") from error
+        raise SetupError(f"--host {host}: no IPv4 address ({error.strerror})") from error
+    return str(found[0][4][0])
 
 
 def _bind(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         # With SO_REUSEADDR two sockets may share a port until one listens, so bind alone would miss some owners.

@@ -151,6 +151,8 @@ class Server:
             SetupError: it cannot start, with the reason, or `hurry` was called; nothing is left running.
             PolicyError: a router's policy cannot be used.
         """
+        if self._process is not None:
+            raise SetupError("this server runs already")
         found = routers.find_routers(self._repositories)
         pool = routers.least_pool(found)
         passed = arguments.read(self._extra_args, pool)
@@ -273,16 +275,16 @@ class Server:
             status = readiness.ready_status(host, http)
             if status in (401, 403):
                 raise SetupError("the health API is restricted (--http-restricted-api); serve must be able to ask it")
-            # The answer may have been that of another server, which kept ours from starting.
             if self._running().poll() is not None:
                 raise SetupError(f"tritonserver did not start:\n{readiness.explain(self._whole_log(passed))}")
-            listening = all(readiness.listening(host, port) for port in self.addresses.ports.values())
-            if listening and status == 200:
-                return
-            if listening and status is not None and not passed.exit_on_error:
-                # The server opens its ports only after it has tried every model, and was told to go on without some.
-                self.warnings += self._not_ready()
-                return
+            # The answer may be that of another server, which took the port while our models loaded.
+            if status is not None and children.listening_ports(self.pid).issuperset(self.addresses.ports.values()):
+                if status == 200:
+                    return
+                if not passed.exit_on_error:
+                    # The server opens its ports only after it has tried every model, and may go on without some.
+                    self.warnings += self._not_ready()
+                    return
             time.sleep(_POLL_SECONDS)
         if self._hurry.is_set():
             raise SetupError("stopped before the models served")

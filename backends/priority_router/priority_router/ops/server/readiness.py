@@ -6,7 +6,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,15 +41,6 @@ def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
         )
         for entry in entries
     }
-
-
-def listening(host: str, port: int) -> bool:
-    """True when something accepts connections there."""
-    try:
-        socket.create_connection((host, port), _TIMEOUT_SECONDS).close()
-    except OSError:
-        return False
-    return True
 
 
 def explain(log: str) -> str:
