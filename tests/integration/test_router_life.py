@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading, reloading, unloading: of the router, of its executor, and what keeps a router from loading."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tritonclient.http
+from support import models
+from support.clients import Call
+from support.fleet import MODES, Fleet, eventually, fleet
+from support.models import BULK, INTERACTIVE, Executor, Router
+from tritonclient.utils import InferenceServerException
+
+SLOW_TAG = 50
+EXECUTOR = Executor("executor", batch_seconds=0.05, max_batch_size=2, sleep_tags={SLOW_TAG: 1.0})
+LOSING = Router("losing", policy={"executor_timeout_microseconds": 300_000, "guard_executor": False})
+RELOADED = Router("reloaded", policy={"guard_executor": False})
+TWO_INSTANCES = "instance_group { kind: KIND_CPU count: 2 }"
+
+
+def write_unloadable(repository: Path) -> None:
+    """Routers that must not load, whatever the mode; each is named for its fault."""
+    executor = replace(EXECUTOR, name="executor")
+    for name in ("two_instances", "broken_policy", "no_policy", "unequal_batch", "itself"):
+        router = Router(name, policy={"guard_executor": False}, mode="plain")
+        if name == "itself":
+            models.write_router(repository, router, replace(executor, name="itself"))
+            continue
+        policy = models.write_router(repository, router, executor)
+        config = policy.parents[1] / "config.pbtxt"
+        if name == "two_instances":
+            config.write_text(config.read_text().replace("instance_group { kind: KIND_CPU count: 1 }", TWO_INSTANCES))
+        elif name == "broken_policy":
+            policy.write_text(policy.read_text().replace("level = 2", "level = 0"))
+        elif name == "no_policy":
+            policy.rename(policy.with_name("policy.txt"))
+        elif name == "unequal_batch":
+            text = config.read_text().replace("max_batch_size: 32", "max_batch_size: 0")
+            config.write_text(text.replace("dynamic_batching { }", ""))
+
+
+@pytest.fixture(scope="module", params=MODES)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    routers = [(RELOADED, EXECUTOR), (LOSING, EXECUTOR)]
+    arguments = ["--model-control-mode=explicit", "--load-model=reloaded", "--load-model=losing"]
+    folder = tmp_path_factory.mktemp("life")
+    with fleet(folder, request.param, routers, extra_args=arguments) as made:
+        write_unloadable(made.repository)
+        yield made
+
+
+@pytest.fixture
+def control(system: Fleet) -> Iterator[Any]:
+    with tritonclient.http.InferenceServerClient(system.server.http, network_timeout=60, connection_timeout=60) as made:
+        yield made
+
+
+@pytest.fixture
+def loaded(system: Fleet, control: Any) -> Fleet:
+    """Router and executor serve."""
+    for model in ("executor", "reloaded", "losing"):
+        if not control.is_model_ready(model):
+            control.load_model(model)
+    return system
+
+
+def test_a_router_serves_before_its_executor_and_recovers_by_itself(system: Fleet, control: Any) -> None:
+    """Case 19."""
+    assert not control.is_model_ready("executor")
+    for _ in range(3):
+        reply = system.client.infer("reloaded", Call(tag=1))
+        assert (reply.code, "executor 'executor' is not serving" in reply.message) == ("UNAVAILABLE", True), reply
+    control.load_model("executor")
+    assert system.client.infer("reloaded", Call(tag=1)).ok
+    control.unload_model("executor")
+    eventually(lambda: system.client.infer("reloaded", Call(tag=1)).code == "UNAVAILABLE")
+    control.load_model("executor")
+    assert system.client.infer("reloaded", Call(tag=1)).ok
+
+
+def test_an_executor_reloaded_under_load_costs_no_answer(loaded: Fleet, control: Any) -> None:
+    futures = [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 140)]
+    time.sleep(0.2)
+    control.unload_model("executor")
+    control.load_model("executor")
+    replies = [future.result() for future in futures]
+    for reply in replies:
+        assert reply.ok or (reply.code, "is not serving" in reply.message) == ("UNAVAILABLE", True), reply
+    assert any(reply.ok for reply in replies)
+    assert loaded.client.infer("reloaded", Call(tag=1)).ok
+
+
+def test_a_router_unloaded_with_requests_queued_serves_them_first(loaded: Fleet, control: Any) -> None:
+    stub = loaded.server.stub_pids()["reloaded_0_0"]
+    futures = [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 130)]
+    eventually(lambda: loaded.metric("queue_size", "reloaded", **{"class": BULK}) > 10)
+    control.unload_model("reloaded")
+    assert [future.result().code for future in futures] == ["OK"] * 30
+    eventually(lambda: not Path(f"/proc/{stub}").exists())
+    assert not loaded.client.infer("reloaded", Call(tag=1)).ok
+    control.load_model("reloaded")
+    assert loaded.client.infer("reloaded", Call(tag=1, traffic_class=INTERACTIVE)).ok
+
+
+def test_a_router_reloaded_keeps_its_place_on_the_metrics_page(loaded: Fleet, control: Any) -> None:
+    futures = [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 120)]
+    time.sleep(0.1)
+    control.load_model("reloaded")
+    futures += [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(120, 130)]
+    assert [future.result().code for future in futures] == ["OK"] * 30
+    eventually(lambda: loaded.metric("queue_size", "reloaded", **{"class": BULK}) == 0)
+    eventually(lambda: loaded.metric("in_flight_rows", "reloaded") == 0)
+    eventually(lambda: loaded.outcomes("reloaded").get((BULK, "success"), 0) >= 10)
+
+
+def test_a_call_without_an_answer_is_given_up_and_its_late_answer_dropped(loaded: Fleet) -> None:
+    """Rule 6."""
+    late = loaded.metric("late_answers_total", "losing")
+    reply = loaded.client.infer("losing", Call(tag=SLOW_TAG, traffic_class=INTERACTIVE))
+    assert (reply.code, "no answer within executor_timeout of 300000 us" in reply.message) == ("UNAVAILABLE", True)
+    assert 0.3 <= reply.seconds < 0.9
+    eventually(lambda: loaded.metric("lost_dispatches", "losing") == 1)
+    eventually(lambda: loaded.metric("late_answers_total", "losing") == late + 1)
+    eventually(lambda: loaded.metric("lost_dispatches", "losing") == 0)
+    assert loaded.client.infer("losing", Call(tag=1)).ok
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("two_instances", "it must be one CPU instance, since each has a queue of its own"),
+        ("broken_policy", "class[1].level = 0 cannot be used; write a value from 1"),
+        ("no_policy", "a router's version folder must hold policy.toml"),
+        ("unequal_batch", "has max_batch_size 0, its policy's [executor_shape] has 2"),
+        ("itself", "policy.toml names the router itself as executor"),
+    ],
+)
+def test_what_cannot_serve_does_not_load_and_says_why(system: Fleet, control: Any, model: str, said: str) -> None:
+    with pytest.raises(InferenceServerException) as caught:
+        control.load_model(model)
+    assert said in str(caught.value)
+    assert control.is_server_live()
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A server that preloads nothing."""
+    routers = [(Router("plain_router"), EXECUTOR)]
+    arguments = ["--model-control-mode=explicit", "--load-model=plain_router", "--load-model=executor"]
+    with fleet(tmp_path_factory.mktemp("bare"), "plain", routers, hooks=False, extra_args=arguments) as made:
+        models.write_router(made.repository, Router("levels_router"), EXECUTOR)
+        yield made
+
+
+def test_levels_mode_without_hooks_is_refused_with_the_reason(bare: Fleet) -> None:
+    with (
+        tritonclient.http.InferenceServerClient(bare.server.http, network_timeout=60) as control,
+        pytest.raises(InferenceServerException) as caught,
+    ):
+        control.load_model("levels_router")
+    for part in ("is not loaded into this server", "stall", "priority-router serve", 'mode = "plain"'):
+        assert part in str(caught.value)
+
+
+def test_plain_mode_without_hooks_serves_and_says_that_the_back_door_is_open(bare: Fleet) -> None:
+    assert bare.client.infer("plain_router", Call(tag=1, traffic_class=INTERACTIVE)).ok
+    assert bare.metric("guard_active", "plain_router") == 0
+    assert bare.server.log_text().count("clients can call 'executor' directly and pass the queue") == 1
+    assert bare.client.infer("executor", Call(tag=1)).ok
+
+
+@pytest.mark.parametrize("system", ["levels"], indirect=True)
+def test_the_hooks_are_seen_to_work(loaded: Fleet) -> None:
+    before = loaded.metric("hook_priorities_set_total", "reloaded")
+    assert loaded.client.infer("reloaded", Call(tag=1)).ok
+    eventually(lambda: loaded.metric("hook_priorities_set_total", "reloaded") > before)
+    for hook in ("priority", "dispatch"):
+        assert loaded.metric("hook_working", "reloaded", hook=hook) == 1
