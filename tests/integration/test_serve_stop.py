@@ -3,7 +3,9 @@
 
 import os
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from priority_router.ops.server import children
@@ -30,6 +32,7 @@ def until(condition, seconds=10.0):
 def assert_nothing_left(command, session):
     assert living(session) == []
     assert region_files(command.process.pid) == []
+    assert list(Path(tempfile.gettempdir()).glob(f"priority-router-{command.process.pid}-*")) == []
 
 
 @pytest.mark.parametrize("mode", ["levels", "plain"])

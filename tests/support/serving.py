@@ -6,9 +6,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -96,6 +98,11 @@ def serving(
         for session in started.sessions:
             children.kill_all(session, time.monotonic() + 5)
         started.process.wait(5)
+        # A killed `serve` cannot tidy up.
+        for name in region_files(started.process.pid):
+            Path("/dev/shm", name).unlink(missing_ok=True)
+        for left in Path(tempfile.gettempdir()).glob(f"priority-router-{started.process.pid}-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def living(session: int) -> list[int]:

@@ -7,6 +7,7 @@ colons. So the server sees only links inside this folder wherever the true path 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -116,7 +117,7 @@ def _private_folder() -> Path:
     for parent in dict.fromkeys(parents):
         if SAFE_PATH.fullmatch(str(parent)):
             try:
-                return Path(tempfile.mkdtemp(prefix="priority-router-", dir=parent))
+                return Path(tempfile.mkdtemp(prefix=f"priority-router-{os.getpid()}-", dir=parent))
             except OSError:
                 continue
     raise SetupError("no usable folder for temporary files; set TMPDIR to one whose path has no spaces")
