@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from priority_router.hooks import LEVEL_KEY, LOADED_ENV, HookCounters, HookCounts, HookMarker, read_marker
+from priority_router.hooks import LEVEL_KEY, HookCounters, HookCounts, HookMarker, marker_of_process
 from priority_router.ops.server import Server
 
 from support import models
@@ -53,10 +53,7 @@ def write_repository(repository: Path, executor: models.Executor) -> models.Reco
 
 def marker_of(server: Server) -> HookMarker | None:
     """The mark that the models of a server inherited."""
-    pid = next(iter(server.stub_pids().values()))
-    entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    environment = dict(entry.decode().partition("=")[::2] for entry in entries)
-    return read_marker({LOADED_ENV: environment.get(LOADED_ENV, "")})
+    return marker_of_process(next(iter(server.stub_pids().values())))
 
 
 def counts_of(server: Server) -> HookCounts:

@@ -14,6 +14,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from priority_router.errors import SetupError
 
@@ -68,6 +69,16 @@ def read_marker(environ: Mapping[str, str]) -> HookMarker | None:
         return None
     pid, fd, hooks = match.groups()
     return HookMarker(int(pid), int(fd), frozenset(filter(None, hooks.split(","))))
+
+
+def marker_of_process(pid: int) -> HookMarker | None:
+    """The mark that a model's process inherited, read from outside; None where there is none.
+
+    Raises:
+        OSError: the process is gone or belongs to somebody else.
+    """
+    entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return read_marker(dict(entry.decode(errors="replace").partition("=")[::2] for entry in entries))
 
 
 def format_guarded_models(routers: Mapping[str, str]) -> str:
