@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the library acts and where it keeps still: server, children, programs that open the core late, first calls."""
 
+import shutil
+
 import pytest
 from priority_router.errors import SetupError
-from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, LOADED_ENV, SLICE_ENV, SWITCHES
+from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, LOADED_ENV, SLICE_ENV, SWITCHES, HookCounts
 
 ALL_ON = {GUARDED_MODELS_ENV: "executor=router"}
 
@@ -85,6 +87,16 @@ def test_a_program_that_opens_the_core_by_itself_is_left_alone(start, build):
         assert driver.ask("wait local 100000 -1 0")["wakeups"] == 1
         assert driver.ask(f"env {LOADED_ENV}")["value"] == ""
     assert driver.stderr == ""
+
+
+def test_two_copies_act_as_one(start, build, tmp_path):
+    copy = shutil.copy(build.folder / "hooks.so", tmp_path / "copy.so")
+    driver = start(environment={**ALL_ON, "LD_PRELOAD": f"{build.preload} {copy}"})
+    assert driver.ask(f"set {build.python_backend} {LEVEL_KEY} 3")["priority"] == 3
+    assert driver.ask("new main 1 executor")["error"] is not None
+    wait = driver.ask("wait local 100000 -1 0")
+    assert wait["timed_out"]
+    assert driver.counts() == HookCounts(1, wait["wakeups"] - 1, 1)
 
 
 @pytest.mark.parametrize("program", ["driver", "late"])
