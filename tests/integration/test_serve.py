@@ -146,6 +146,15 @@ def test_a_broken_policy_is_named_before_anything_starts(tmp_path, repository):
     assert "Started" not in log
 
 
+def test_one_port_for_two_services_is_refused(tmp_path, repository):
+    write_executor(repository, Executor())
+    (port, *_) = free_ports()
+    words = ["--model-repository", repository, "--grpc-port", port, "--metrics-port", port, "--http-port", 0]
+    status, log = refused(tmp_path, *words, pick_ports=False)
+    assert status == 1
+    assert f"port {port} is asked for twice" in log
+
+
 def test_a_missing_repository_is_named(tmp_path):
     status, log = refused(tmp_path, "--model-repository", tmp_path / "nowhere")
     assert status == 1

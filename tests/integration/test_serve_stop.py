@@ -111,6 +111,7 @@ def test_a_second_signal_stops_at_once(tmp_path, repository):
         time.sleep(0.5)
         command.order()
         assert command.ended(3) == 0
+        assert "not drained after" not in command.log
         assert_nothing_left(command, session)
 
 

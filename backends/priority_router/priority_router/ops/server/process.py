@@ -213,12 +213,12 @@ class Server:
         if drain and self._control is not None:
             self._control.order_drain()
             self._wait_while(self.undrained, started + DRAIN_SECONDS)
-            if self._process.poll() is None and (left := self.undrained()):
+            if self._process.poll() is None and not self._hurry.is_set() and (left := self.undrained()):
                 self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
         self._wait_while(lambda: True, started + STOP_SECONDS - _KILL_RESERVE_SECONDS)
-        if self._process.poll() is None:
+        if self._process.poll() is None and not self._hurry.is_set():
             self.warnings.append("tritonserver did not end by itself and was killed")
         self.kill()
 
@@ -247,6 +247,8 @@ class Server:
         for purpose, port in wanted.items():
             if port:
                 ports.check_free(host, port, purpose)
+                if list(wanted.values()).count(port) > 1:
+                    raise SetupError(f"{purpose} port {port} is asked for twice; each service needs its own")
         for purpose, port in wanted.items():
             if not port:
                 wanted[purpose] = ports.pick_free(host, wanted.values())
@@ -276,6 +278,7 @@ class Server:
             if status in (401, 403):
                 raise SetupError("the health API is restricted (--http-restricted-api); serve must be able to ask it")
             if self._running().poll() is not None:
+                self.kill()  # and with it comes the end of the log
                 raise SetupError(f"tritonserver did not start:\n{readiness.explain(self._whole_log(passed))}")
             # The answer may be that of another server, which took the port while our models loaded.
             if status is not None and children.listening_ports(self.pid).issuperset(self.addresses.ports.values()):
