@@ -65,6 +65,14 @@ SETTINGS: Mapping[str, Setting] = {
     "router in front, slices of 100 us": Setting("router", 100),
 }
 
+COLUMNS: Mapping[str, str] = {
+    "idle_cpu_percent": "idle",
+    "backlog_of_1_cpu_percent": "backlog, one model",
+    "backlog_of_3_cpu_percent": "backlog, three models",
+    "overload_cpu_percent": "overload",
+    "overload_waits_cut_per_second": "waits cut per second in overload",
+}
+
 
 def main() -> int:
     """Measures; returns the exit status."""
@@ -89,7 +97,17 @@ def main() -> int:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(report, indent=2) + "\n")
+    print(table(report), end="")
     return 0
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """The medians as docs/hooks.md has them; the router's row has no figures at rest."""
+    lines = ["| " + " | ".join(("", *COLUMNS.values())) + " |", "| --- |" + " --- |" * len(COLUMNS)]
+    for name, figures in report["settings"].items():
+        cells = (f"{figures[column]['median']:g}" if column in figures else "" for column in COLUMNS)
+        lines.append("| " + " | ".join((name, *cells)) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def at_rest(setting: Setting, seconds: float) -> dict[str, float]:

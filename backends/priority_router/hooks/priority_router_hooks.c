@@ -14,11 +14,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +62,9 @@ HOOK request_new_fn TRITONSERVER_InferenceRequestNew;
 /* Shared with the router, which maps it read-only: priority_router/hooks.py knows this layout. */
 struct counters {
     char magic[8];
-    atomic_uint_fast64_t priorities_set;
-    atomic_uint_fast64_t waits_cut;
-    atomic_uint_fast64_t calls_refused;
+    _Atomic uint64_t priorities_set;
+    _Atomic uint64_t waits_cut;
+    _Atomic uint64_t calls_refused;
 };
 _Static_assert(sizeof(struct counters) == 32, "the layout is fixed");
 
@@ -175,7 +175,7 @@ static bool in_main_executable(void *code)
 
 #define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
-static void count(atomic_uint_fast64_t *counter)
+static void count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }

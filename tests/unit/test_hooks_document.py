@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/hooks.md states what was measured, and names what the code names."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+from priority_router import hooks
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "hooks.md").read_text()
+
+
+def test_the_table_is_that_of_the_results():
+    spec = importlib.util.spec_from_file_location("measure_hooks", ROOT / "scripts" / "measure_hooks.py")
+    sys.modules[spec.name] = script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.table(json.loads(script.RESULT.read_text())) in DOCUMENT
+
+
+def test_every_name_of_the_contract_is_documented_and_in_the_library():
+    library = (ROOT / "backends" / "priority_router" / "hooks" / "priority_router_hooks.c").read_text()
+    names = [hooks.LEVEL_KEY, hooks.LOADED_ENV, hooks.GUARDED_MODELS_ENV, hooks.SLICE_ENV, *hooks.SWITCHES.values()]
+    assert [name for name in names if f'"{name}"' not in library] == []
+    assert [name for name in names if f"`{name}`" not in DOCUMENT] == []
