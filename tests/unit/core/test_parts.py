@@ -6,10 +6,11 @@ from itertools import count
 import pytest
 from priority_router.core.batching import propose
 from priority_router.core.deadlines import SLACK, Deadlines
+from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Entry, Lanes
 from priority_router.core.lead import LONGEST_SHARE, SHORTEST, Lead
 from priority_router.core.service_times import ServiceTimes
-from priority_router.core.values import MICROSECOND, Request
+from priority_router.core.values import MICROSECOND, Request, TrafficClass
 from unit.core.build import BACKGROUND, MS, ONLINE, policy
 
 sequence = count(1)
@@ -74,7 +75,7 @@ class TestDeadlines:
 
 class TestBatching:
     def rows(self, *entries, times=None, **keys):
-        batch = propose(lanes_of(*entries), times or ServiceTimes(4), policy(**keys))
+        batch = propose(lanes_of(*entries), times or ServiceTimes(4), FillBudget(0.95), policy(**keys))
         return [(entries.index(one), rows) for one, rows in batch.picks]
 
     def test_joins_in_serving_order_across_levels(self):
@@ -114,14 +115,60 @@ class TestLead:
         assert lead.before(8 * MS) == 8 * MS // LONGEST_SHARE
         assert lead.before(100 * MICROSECOND) == SHORTEST
 
-    def test_grows_when_late_sends_lengthen_dispatches_and_forgets(self):
+    def test_grows_while_tight_sends_last_longer_by_what_they_lacked_and_shrinks_again(self):
         lead = Lead()
         lead.observe_way(1 * MS)
         calm = lead.before(50 * MS)
-        for _ in range(20):
-            lead.observe_ahead(spare=0, took=55 * MS, estimate=50 * MS)
-        grown = lead.before(50 * MS)
-        assert grown > calm
-        for _ in range(500):
-            lead.observe_ahead(spare=10 * MS, took=50 * MS, estimate=50 * MS)
-        assert lead.before(50 * MS) == pytest.approx(calm, rel=0.01)
+        for step in range(64):
+            late = step % 2
+            lead.observe_ahead(spare=2 * MS * (1 - late), took=(50 + 2 * late) * MS, estimate=50 * MS)
+        assert lead.before(50 * MS) > calm
+        for step in range(200):
+            lead.observe_ahead(spare=2 * MS * (step % 2), took=50 * MS, estimate=50 * MS)
+        assert lead.before(50 * MS) == calm
+
+    def test_equal_spare_times_tell_nothing(self):
+        lead = Lead()
+        lead.observe_way(1 * MS)
+        for _ in range(64):
+            lead.observe_ahead(spare=0, took=50 * MS, estimate=50 * MS)
+        assert lead.before(50 * MS) == 1 * MS
+
+
+class TestFillBudget:
+    def test_waste_is_allowed_up_to_the_share_given_away(self):
+        budget = FillBudget(0.95)
+        filled = 0
+        for _ in range(1000):
+            wasted = 0 if budget.spent else 20
+            filled += budget.spent
+            budget.charge(100, wasted, 1000)
+        assert filled == pytest.approx(750, abs=20)  # a quarter of the dispatches may waste 20 %
+
+    def test_credit_is_bounded_and_a_quiet_time_clears_the_debt(self):
+        budget = FillBudget(0.95)
+        for _ in range(1000):
+            budget.charge(100, 0, 10)
+        budget.charge(0, 11, 10)
+        assert budget.spent
+        budget.clear()
+        assert not budget.spent
+
+
+class TestSlowdownBase:
+    def test_is_the_level_of_the_head_whatever_joined_since(self):
+        levels = tuple(TrafficClass(str(level), level) for level in (1, 2, 3))
+        times = ServiceTimes(32)
+        for rows in (1, 2, 3, 4, 8, 16, 32):
+            for _ in range(3):
+                times.sent("s", rows)
+                times.learn("s", rows, (10 + rows) * MS)
+        lanes = Lanes(policy(*levels))
+        for traffic_class, waiting in zip(levels, (1, 1, 9), strict=True):
+            for _ in range(waiting):
+                lanes.add(entry(traffic_class))
+        batch = propose(lanes, times, FillBudget(0.95), policy(*levels, max_batch_size=32))
+        assert batch.rows == 2
+        spent = FillBudget(0.95)
+        spent.charge(1, 1000, 0)
+        assert propose(lanes, times, spent, policy(*levels, max_batch_size=32)).rows == 11

@@ -292,3 +292,34 @@ def test_what_must_not_reach_the_core_is_refused_loudly(class_name, rows, again)
         bench.next_id = 0
     with pytest.raises(ValueError, match="already held, class unknown or no rows"):
         bench.submit(class_name, rows=rows)
+
+
+def test_two_humps_are_not_taken_for_their_median():
+    bench = Bench(max_batch_size=1)
+    for _ in range(4):
+        bench.learn(10, times=2)
+        bench.learn(410, times=2)
+    bench.submit("background", "background")
+    bench.advance()
+    start = bench.now
+    wake = bench.scheduler.next_wakeup()
+    assert start + 390 * MS < wake < start + 410 * MS
+
+
+def test_nothing_is_sent_ahead_that_would_merge_with_what_waits():
+    bench = Bench(max_batch_size=4, instances=2)
+    bench.submit(*["background"] * 4)
+    bench.advance()
+    bench.submit(*["background"] * 4)
+    first_two = len(bench.sent)
+    bench.advance()
+    assert first_two == 1
+    assert len(bench.sent) == 2
+    bench.submit("background")  # nothing is learned, so this one goes ahead at once
+    bench.advance()
+    assert len(bench.sent) == 3
+    bench.submit("background")  # with the waiting one it would make a single batch
+    bench.advance()
+    assert len(bench.sent) == 3
+    assert bench.scheduler.next_wakeup() == 60_000 * MS
+    assert len(bench.complete(bench.sent[0])) == 1

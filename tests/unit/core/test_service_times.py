@@ -110,3 +110,23 @@ def test_memory_is_bounded_and_the_least_recent_forgotten():
 @pytest.mark.parametrize("rows", range(1, 9))
 def test_every_row_count_has_an_estimate_once_anything_is_learned(rows):
     assert learned({3: 30}).estimate("s", rows) == 30
+
+
+def test_a_point_measured_too_high_does_not_end_the_filling():
+    times = learned({1: 50, 2: 52, 3: 65, 4: 50}, max_rows=4)
+    assert times.fill_limit("s", 1, 0.1) == 4
+
+
+def test_cost_is_what_exceeds_efficient_batches():
+    times = learned({1: 30, 8: 80})  # 10 per row at best
+    assert times.cost("s", 1, 1.0) == (30, 20, 80)
+    assert times.cost("s", 8, 0.5) == (80, 0, 80)
+    assert ServiceTimes(8).cost("s", 1, 1.0) == (0, 0, 0)
+
+
+def test_spread_is_that_of_the_own_row_count_alone():
+    times = learned({2: 20})
+    times.learn("s", 2, 10)
+    assert times.spread("s", 2) == [10, 20, 20]
+    assert times.spread("other", 2) == [10, 20, 20]
+    assert times.spread("s", 3) == []

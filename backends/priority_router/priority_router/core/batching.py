@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs together (rules 1 and 7).
 
-Law: looks at who waits and at learned times, proposes one dispatch, changes nothing.
+Law: looks at who waits and at learned times, proposes one dispatch, changes neither.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Entry, Lane, Lanes
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import SchedulingPolicy
@@ -22,7 +23,7 @@ class Batch:
     rows: int
 
 
-def propose(lanes: Lanes, times: ServiceTimes, policy: SchedulingPolicy) -> Batch | None:
+def propose(lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> Batch | None:
     """The dispatch that should go next; None when nothing waits.
 
     Its head is the oldest request of the most urgent level. Others of its signature join in the same order while they
@@ -44,12 +45,25 @@ def propose(lanes: Lanes, times: ServiceTimes, policy: SchedulingPolicy) -> Batc
     if policy.max_batch_size == 0 or rows < head.unsent:
         return Batch(head, picks, rows)
 
+    room = limit
     for lane in lanes.from_level(level):
-        room = limit
-        if lane.level != level:
-            room = times.fill_limit(signature, rows, policy.max_fill_slowdown)
         rows = _join(lane, head, picks, rows, room, target)
+        if lane.level == level and not budget.spent:
+            room = times.fill_limit(signature, rows, policy.max_fill_slowdown)
     return Batch(head, picks, rows)
+
+
+def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> None:
+    """Charge the budget for a batch that was taken out of the lanes."""
+    if not len(lanes):
+        budget.clear()
+        return
+    level, signature = batch.head.traffic_class.level, batch.head.request.signature
+    took, wasted, full = times.cost(signature, batch.rows, policy.batch_efficiency)
+    held_back = level == lanes.most_urgent_level and any(
+        True for lane in lanes.from_level(level + 1) for _ in lane.of_signature(signature)
+    )
+    budget.charge(took, wasted if held_back else 0, full)
 
 
 def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:

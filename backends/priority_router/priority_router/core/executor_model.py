@@ -7,12 +7,17 @@ which Triton will start them. Knows dispatches and times, not the requests that 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from priority_router.core.lead import Lead
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import Dispatch, SchedulingPolicy
 
 SHARED_IN_FLIGHT = 4
 """Dispatches per instance that may be in flight when others share the executor (rule 9)."""
+
+ENOUGH_SAMPLES = 5
+"""Samples from which the spread of a dispatch's time is taken into account and not its median alone."""
 
 
 class Flight:
@@ -22,17 +27,19 @@ class Flight:
         sent: time of the decision, ns.
         called: start of the executor call, ns; equals ``sent`` until it is reported.
         started: time from which it is believed to run, ns; None while it waits inside Triton.
+        ahead: time from which the next may be sent ahead of its completion, ns; meaningful once it runs.
         freed: time at which the slot it took became free, ns, when it was sent ahead; None otherwise.
         telling: its duration is its own, so a sample can be learned from it.
         passed: a more urgent dispatch was sent past it (rule 5).
     """
 
-    __slots__ = ("called", "dispatch", "estimate", "freed", "passed", "sent", "started", "telling")
+    __slots__ = ("ahead", "called", "dispatch", "estimate", "freed", "passed", "sent", "started", "telling")
 
     def __init__(self, dispatch: Dispatch, sent: int, estimate: int | None) -> None:
         self.dispatch = dispatch
         self.sent = sent
         self.called = sent
+        self.ahead = sent
         self.estimate = estimate
         self.started: int | None = None
         self.freed: int | None = None
@@ -61,35 +68,37 @@ class ExecutorModel:
 
     def may_send(self, level: int, now: int) -> bool:
         """Whether a dispatch of this level may go now."""
-        if len(self._running) < self._policy.instances:
-            return True
-        if self._policy.shared_executor and level == self._most_urgent_level:
-            return len(self.flights) < SHARED_IN_FLIGHT * self._policy.instances
-        if (
-            self._policy.overtaking
-            and self.waiting
-            and all(level < flight.dispatch.level and not flight.passed for flight in self.waiting)
-        ):
+        if self._goes_at_once(level):
             return True
         ahead = self.next_ahead()
         return ahead is not None and ahead <= now
 
+    def _goes_at_once(self, level: int) -> bool:
+        """Whether a dispatch of this level need not be timed: a free slot, a shared executor, an overtaker."""
+        if len(self._running) < self._policy.instances:
+            return True
+        if self._policy.shared_executor and level == self._most_urgent_level:
+            return len(self.flights) < SHARED_IN_FLIGHT * self._policy.instances
+        return (
+            self._policy.overtaking
+            and len(self.waiting) > 0
+            and all(level < flight.dispatch.level and not flight.passed for flight in self.waiting)
+        )
+
     def next_ahead(self) -> int | None:
         """When the next dispatch may be sent ahead, ns; None when as many wait inside Triton as may.
 
-        The k-th dispatch ahead follows the k-th earliest predicted completion. A slot of which nothing is learned is
-        taken to be free at once: rather early than idle.
+        The k-th dispatch ahead follows the k-th earliest predicted completion.
         """
         if len(self.waiting) >= self._policy.instances or len(self._running) < self._policy.instances:
             return None
-        moments = []
-        for flight in self._running:
-            started = flight.sent if flight.started is None else flight.started
-            if flight.estimate is None:
-                moments.append(started)
-            else:
-                moments.append(started + flight.estimate - self._lead.before(flight.estimate))
-        return sorted(moments)[len(self.waiting)]
+        return sorted(flight.ahead for flight in self._running)[len(self.waiting)]
+
+    def would_merge(self, level: int, signature: Hashable, rows: int) -> bool:
+        """Whether Triton would merge such a dispatch, sent ahead, with one that waits: then an instance would idle."""
+        return not self._goes_at_once(level) and any(
+            self._mergeable(flight.dispatch, signature, rows) for flight in self.waiting
+        )
 
     def send(self, dispatch: Dispatch, now: int) -> None:
         """Note that this dispatch leaves now."""
@@ -97,11 +106,10 @@ class ExecutorModel:
         self.times.sent(dispatch.signature, dispatch.rows)
         self.flights[dispatch.id] = flight
         if len(self._running) < self._policy.instances:
-            flight.started = now
-            self._running.append(flight)
+            self._start(flight, now)
             return
         for other in self.waiting:
-            if other.dispatch.signature == dispatch.signature and other.dispatch.rows + dispatch.rows <= self._max_rows:
+            if self._mergeable(other.dispatch, dispatch.signature, dispatch.rows):
                 other.telling = flight.telling = False
         place = len(self.waiting)
         if self._policy.levels:
@@ -143,5 +151,35 @@ class ExecutorModel:
         self._running.remove(flight)
         if self.waiting:
             following = self.waiting.pop(0)
-            following.started = following.freed = now
-            self._running.append(following)
+            following.freed = now
+            self._start(following, now)
+
+    def _start(self, flight: Flight, now: int) -> None:
+        flight.started = now
+        flight.ahead = now + self._ahead_after(flight)
+        self._running.append(flight)
+
+    def _ahead_after(self, flight: Flight) -> int:
+        """Time after its start, ns, from which the next may be sent ahead: when its expected rest is within the lead.
+
+        The expectation is the mean rest of those samples that were not over yet, so that a model with short and long
+        executions is not taken for its median. A slot of which nothing is learned is taken to be free at once: rather
+        early than idle.
+        """
+        if flight.estimate is None:
+            return 0
+        lead = self._lead.before(flight.estimate)
+        samples = self.times.spread(flight.dispatch.signature, flight.dispatch.rows)
+        if len(samples) < ENOUGH_SAMPLES:
+            return flight.estimate - lead
+        rest, before = sum(samples), 0
+        for index, sample in enumerate(samples):
+            moment = max(before, rest // (len(samples) - index) - lead)
+            if moment < sample:
+                return moment
+            rest -= sample
+            before = sample
+        return before
+
+    def _mergeable(self, waiting: Dispatch, signature: Hashable, rows: int) -> bool:
+        return waiting.signature == signature and waiting.rows + rows <= self._max_rows

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from priority_router.core.batching import Batch, propose
+from priority_router.core.batching import Batch, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
+from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Entry, Lanes
 from priority_router.core.values import (
     MICROSECOND,
@@ -49,6 +50,8 @@ class Scheduler:
         self._lanes = Lanes(policy)
         self._deadlines = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
+        self._budget = FillBudget(policy.batch_efficiency)
+        self._held_back = False
         self._entries: dict[int, Entry] = {}
         self._written_off: set[int] = set()
         self._arrivals: list[Entry] = []
@@ -117,13 +120,7 @@ class Scheduler:
         self._write_off_lost(now)
         self._expire(now)
         sends: list[Action] = []
-        while True:
-            head = self._lanes.head()
-            if head is None or not self._executor.may_send(head.traffic_class.level, now):
-                break
-            batch = propose(self._lanes, self._executor.times, self._policy)
-            if batch is None:
-                break
+        while (batch := self._next_batch(now)) is not None:
             sends.append(Send(self._dispatch(batch, now)))
         self._refuse_overflow()
         finished, self._finished = self._finished, []
@@ -135,7 +132,7 @@ class Scheduler:
         oldest = self._executor.oldest()
         if oldest is not None:
             moments.append(oldest.sent + self._policy.executor_timeout)
-        if len(self._lanes):
+        if len(self._lanes) and not self._held_back:
             moments.append(self._executor.next_ahead())
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -143,7 +140,7 @@ class Scheduler:
 
     def due(self, now: int, min_wait: int) -> list[int]:
         """Requests of the next dispatch that have waited over ``min_wait`` ns: worth asking whether cancelled."""
-        batch = propose(self._lanes, self._executor.times, self._policy)
+        batch = self._propose()
         if batch is None:
             return []
         return [entry.request.id for entry, _ in batch.picks if now - entry.arrived > min_wait]
@@ -175,6 +172,21 @@ class Scheduler:
 
     # How it is done.
 
+    def _propose(self) -> Batch | None:
+        return propose(self._lanes, self._executor.times, self._budget, self._policy)
+
+    def _next_batch(self, now: int) -> Batch | None:
+        """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
+        self._held_back = False
+        head = self._lanes.head()
+        if head is None or not self._executor.may_send(head.traffic_class.level, now):
+            return None
+        batch = self._propose()
+        if batch is not None:
+            level, signature = head.traffic_class.level, head.request.signature
+            self._held_back = self._executor.would_merge(level, signature, batch.rows)
+        return None if self._held_back else batch
+
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
         parts = []
         for entry, rows in batch.picks:
@@ -190,6 +202,7 @@ class Scheduler:
             self._dispatch_id, head.traffic_class.level, head.request.signature, batch.rows, tuple(parts)
         )
         self._executor.send(dispatch, now)
+        charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
 
     def _answer(self, flight: Flight, error: RequestError | None) -> None:

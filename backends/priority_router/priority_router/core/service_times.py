@@ -30,11 +30,11 @@ TRIAL_AGAIN = 500
 class _Median:
     """Median of the last samples, the very first of all dropped (it pays for warm-up)."""
 
-    __slots__ = ("_order", "_recent", "_warm", "value")
+    __slots__ = ("_recent", "_warm", "order", "value")
 
     def __init__(self) -> None:
         self._recent: deque[int] = deque()
-        self._order: list[int] = []
+        self.order: list[int] = []
         self._warm = False
         self.value: int | None = None
 
@@ -43,10 +43,10 @@ class _Median:
             self._warm = True
             return
         self._recent.append(sample)
-        insort(self._order, sample)
+        insort(self.order, sample)
         if len(self._recent) > SAMPLES:
-            self._order.remove(self._recent.popleft())
-        self.value = self._order[len(self._order) // 2]
+            self.order.remove(self._recent.popleft())
+        self.value = self.order[len(self.order) // 2]
 
 
 class _Point:
@@ -69,6 +69,7 @@ class _Curve:
         self._sent = 0
         self.points: dict[int, _Point] = {}
         self.times: list[int | None] = [None] * (max_rows + 1)
+        self.time_per_row: float | None = None
 
     def sent(self, rows: int) -> None:
         self._sent += 1
@@ -95,10 +96,11 @@ class _Curve:
         """Smallest row count whose rows per ns are within ``efficiency`` of the best; all while that is unknown."""
         if self.times[self._max_rows] is None:
             return self._max_rows
-        if efficiency not in self._efficient:
-            rates = [(rows, rows / time) for rows, time in enumerate(self.times) if rows and time]
-            enough = efficiency * max(rate for _, rate in rates)
-            self._efficient[efficiency] = next(rows for rows, rate in rates if rate >= enough)
+        if efficiency not in self._efficient and self.time_per_row is not None:
+            most = self.time_per_row / efficiency
+            self._efficient[efficiency] = next(
+                rows for rows, time in enumerate(self.times) if rows and time and time / rows <= most
+            )
         return self._efficient[efficiency]
 
     def trial(self, available: int) -> int | None:
@@ -130,6 +132,21 @@ class _Curve:
                     self.times[between] = round(below[1] + share * (time - below[1]))
             self.times[rows] = time
             below = (rows, time)
+        self._level()
+
+    def _level(self) -> None:
+        """Let no row count seem slower than a larger one.
+
+        A batch never gets faster by a row; but a point that was measured too high would end the filling before it, so
+        that it is never measured again.
+        """
+        least: int | None = None
+        for rows in range(self._max_rows, 0, -1):
+            time = self.times[rows]
+            if time is not None:
+                least = time if least is None else min(least, time)
+                self.times[rows] = least
+        self.time_per_row = min((time / rows for rows, time in enumerate(self.times) if rows and time), default=None)
 
 
 class ServiceTimes:
@@ -191,6 +208,27 @@ class ServiceTimes:
                 break
             limit = more
         return limit
+
+    def spread(self, signature: Hashable, rows: int) -> list[int]:
+        """The samples behind an estimate, shortest first; empty where it rests on none of its own row count."""
+        for curve in (self._by_signature.get(signature), self._any_signature):
+            point = curve.points.get(rows) if curve is not None else None
+            if point is not None and point.median.value is not None:
+                return point.median.order
+        return []
+
+    def cost(self, signature: Hashable, rows: int, efficiency: float) -> tuple[int, int, int]:
+        """What a dispatch costs against efficient batches, in ns: zeros while that cannot be told.
+
+        Returns:
+            its time; what of it exceeds the time of as many rows at ``efficiency`` of the best rows/s; the time of a
+            full batch at the best.
+        """
+        curve = self._telling(self._by_signature.get(signature))
+        time, per_row = curve.times[rows], curve.time_per_row
+        if time is None or per_row is None:
+            return 0, 0, 0
+        return time, max(0, round(time - rows * per_row / efficiency)), round(per_row * self._max_rows)
 
     def _telling(self, curve: _Curve | None) -> _Curve:
         """The signature's own curve once it can compare row counts, else that of all signatures together."""
