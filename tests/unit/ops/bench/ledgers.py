@@ -4,7 +4,7 @@
 from collections import Counter
 
 import numpy as np
-from priority_router.ops.bench.load import Ledger
+from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.stats import ClassSummary, RoundSummary
 from priority_router.ops.bench.wire import Outcome
 

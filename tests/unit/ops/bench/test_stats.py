@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from priority_router.ops.bench.load import Ledger
+from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.stats import Spread, summarise
 from priority_router.ops.bench.wire import Outcome
 

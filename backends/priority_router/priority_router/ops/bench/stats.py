@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from priority_router.ops.bench.arrivals import SECOND
-from priority_router.ops.bench.load import Ledger
+from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome
 
 QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/results.py: numbers in the documents come from the result files, and from nowhere else."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "results.py"
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("results_script", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "docs" / "results")
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    return module
+
+
+def spread(median, low=None, high=None):
+    return {"median": median, "low": median if low is None else low, "high": median if high is None else high}
+
+
+def write_result(root, name, p50=80.0, **changes):
+    one = {
+        "outcomes": {"success": 90, "queue_full": 1, "timeout": 0, "cancelled": 0, "other": 2, "unanswered": 7},
+        "rows_per_s": spread(16.0),
+        "latency": {key: spread(p50, p50 - 1, p50 + 1) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
+    }
+    document = {
+        "schema": "priority-router-bench/1",
+        "interrupted": False,
+        "command": ["priority-router", "bench", name],
+        "versions": {"triton": "2.51.0"},
+        "cores": 2,
+        "seed": 1,
+        "scenario": {"seconds": 25.0, "warmup_seconds": 5.0, "in_flight": []},
+        "rounds": [{}, {}, {}],
+        "arms": {"router": {"classes": {"online": one, "background": one}, "busy": spread(0.98)}},
+        "aims": [
+            {"text": "busy", "arm": "router", "at_most": False, "limit": 0.96, "reached": spread(0.5), "met": False},
+            {"text": "p50", "arm": "router", "at_most": True, "limit": 1.1, "reached": None, "met": None},
+        ],
+        **changes,
+    }
+    (root / "docs" / "results" / f"bench-{name}.json").write_text(json.dumps(document))
+
+
+def document_with(root, name, inside="old\n"):
+    path = root / "docs" / "performance.md"
+    path.write_text(f"before\n\n<!-- results: {name} -->\n{inside}<!-- end of results -->\n\nafter\n")
+    return path
+
+
+def test_a_section_takes_over_the_numbers_and_nothing_else_changes(results, tmp_path):
+    write_result(tmp_path, "overload")
+    path = document_with(tmp_path, "overload")
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| router | online | 90 / 3 / 7 | 16.0 | 80.0 (79.0-81.0) |" in text
+    assert "98.0 |" in text
+    assert "`priority-router bench overload`" in text
+    assert text.startswith("before\n\n<!-- results: overload -->\n|")
+    assert text.endswith("<!-- end of results -->\n\nafter\n")
+    assert "old" not in text
+    assert results.main(["--check"]) == 0
+
+
+def test_check_finds_numbers_that_are_not_those_of_the_files(results, tmp_path, capsys):
+    write_result(tmp_path, "overload")
+    path = document_with(tmp_path, "overload")
+    results.main([])
+    write_result(tmp_path, "overload", p50=81.0)
+    before = path.read_text()
+    assert results.main(["--check"]) == 1
+    assert "docs/performance.md" in capsys.readouterr().err
+    assert path.read_text() == before
+
+
+def test_aims_of_all_scenarios(results, tmp_path):
+    for name in results.SCENARIOS:
+        write_result(tmp_path, name)
+    path = document_with(tmp_path, "aims")
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| overload | busy | router | at least 0.96 | 0.50 | **missed** |" in text
+    assert text.count("not measured") == len(results.SCENARIOS)
+
+
+def test_summary_leaves_out_closed_loops(results, tmp_path):
+    for name in results.SCENARIOS:
+        in_flight = [1] if name == "overhead" else []
+        write_result(tmp_path, name, scenario={"seconds": 1.0, "warmup_seconds": 1.0, "in_flight": in_flight})
+    path = document_with(tmp_path, "summary")
+    assert results.main([]) == 0
+    assert "| fast | router |" in path.read_text()
+    assert "overhead" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", ["overload", "nonsense", "odd name"])
+def test_what_cannot_be_filled_is_an_error(results, tmp_path, capsys, name):
+    path = document_with(tmp_path, name)
+    before = path.read_text()
+    for words in ([], ["--check"]):
+        assert results.main(words) == 1
+        assert "docs/performance.md" in capsys.readouterr().err
+    assert path.read_text() == before
+
+
+def test_an_incomplete_result_is_refused(results, tmp_path, capsys):
+    write_result(tmp_path, "overload", interrupted=True)
+    document_with(tmp_path, "overload")
+    assert results.main([]) == 1
+    assert "not a complete result" in capsys.readouterr().err
+
+
+def test_wrong_use(results):
+    assert results.main(["--nonsense"]) == 2
