@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     folders = [options.model_repository.resolve().parent, Path(sysconfig.get_paths()["stdlib"])]
     try:
         samples = files.collect(folders, FILES, options.seed)
-        progress(f"{len(samples)} files from {' and '.join(map(str, folders))}: {files.kinds(samples)}")
+        progress(f"{len(samples)} files of this repository and of Python's library: {files.kinds(samples)}")
         first_of_kind = {sample.kind: sample for sample in samples}
         shown = [first_of_kind[kind] for kind in SHOWN_KINDS if kind in first_of_kind]
         results = experiment.run(options.model_repository, samples, shown, options.seconds, options.seed, progress)
