@@ -43,6 +43,7 @@ class Oracle:
         answered: ns of its answer.
         class_names: its class.
         busy: ns spent running inside the window, summed over the instances.
+        rows: rows of the batches started inside the window.
     """
 
     policy: SchedulingPolicy
@@ -54,6 +55,7 @@ class Oracle:
     answered: array[int] = field(default_factory=lambda: array("q"))
     class_names: list[str] = field(default_factory=list)
     busy: int = 0
+    rows: int = 0
     _heads: dict[int, deque[_Waiting]] = field(default_factory=dict)
     _lanes: dict[tuple[int, Hashable], deque[_Waiting]] = field(default_factory=dict)
 
@@ -78,7 +80,10 @@ class Oracle:
                 arrival = next(source, None)
             batch = self._batch(now)
             waiting -= len(batch)
-            time = self.times.draw(sum(entry.rows for entry in batch), now, rng)
+            rows = sum(entry.rows for entry in batch)
+            time = self.times.draw(rows, now, rng)
+            if self.window[0] <= now < self.window[1]:
+                self.rows += rows
             heappop(free_at)
             heappush(free_at, now + time)
             self.busy += max(0, min(now + time, self.window[1]) - max(now, self.window[0]))
