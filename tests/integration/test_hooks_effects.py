@@ -16,6 +16,8 @@ from support.models import Executor, Record
 BLOCKER, URGENT = 100, 7
 BACKGROUND = list(range(1, 7))
 SETTLE_SECONDS = 10
+HEAD_START_SECONDS = 0.3
+STALL_SECONDS = 0.4
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Case:
 @pytest.fixture(scope="module", params=["on", "off"])
 def case(request, start_server, tmp_path_factory):
     repository = tmp_path_factory.mktemp("hooks") / "repository"
-    record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02, sleep_tags={BLOCKER: 1.5}))
+    record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02, sleep_tags={BLOCKER: 2.5}))
     switches = {} if request.param == "on" else dict.fromkeys(SWITCHES.values(), "0")
     return Case(start_server(repository, hooks=True, environment=switches), record, request.param == "on")
 
@@ -37,13 +39,14 @@ def case(request, start_server, tmp_path_factory):
 def order(case):
     """Lets one slow request block the executor, queues the background behind it, then the urgent one; what ran when."""
 
-    def run(send, urgent):
+    def run(send, urgent, background=BACKGROUND):
         case.record.forget()
         with client(case.server.grpc) as grpc, client(case.server.http, "http") as http:
             senders = {"grpc": grpc, "http": http}
             blocker = senders["grpc"].send(EXECUTOR, Call(tag=BLOCKER))
-            pending = [send(senders, tag) for tag in BACKGROUND]
-            wait_for_backlog(case.server, len(BACKGROUND))
+            time.sleep(HEAD_START_SECONDS)
+            pending = [send(senders, tag) for tag in background]
+            wait_for_backlog(case.server, len(background))
             pending.append(urgent(senders, URGENT))
             replies = [future.result() for future in (blocker, *pending)]
         assert [reply.message for reply in replies if not reply.ok] == []
@@ -98,15 +101,16 @@ def test_a_clients_own_priority_overtakes(case, order, protocol):
 
 def test_the_executor_does_not_stand_idle_between_batches(case, order):
     before = counts_of(case.server).waits_cut
-    order(by_client("grpc"), by_client("grpc"))
+    order(by_client("grpc"), by_client("grpc"), background=range(1, 20))
     batches = sorted(case.record.batches(), key=lambda batch: batch.start)
-    idle = sum(after.start - earlier.end for earlier, after in itertools.pairwise(batches))
+    stalls = sum(after.start - earlier.end > STALL_SECONDS for earlier, after in itertools.pairwise(batches))
     cut = counts_of(case.server).waits_cut - before
     if case.on:
-        assert idle < 1
+        assert stalls == 0
         assert cut > 0
     else:
-        assert idle > 2
+        # By chance Triton sees some free instances at once, but never twenty in a row.
+        assert stalls >= 2
         assert cut == 0
 
 
