@@ -55,10 +55,10 @@ class Bench:
         self.scheduler.completed(dispatch.id, self.now, error)
         return self.advance()
 
-    def learn(self, ms, rows=1, signature="s", times=4):
+    def learn(self, ms, rows=1, signature="s", times=4, class_name="background"):
         """Let the executor take ``ms`` for ``rows`` rows, a few times, ending idle."""
         for _ in range(times):
-            self.submit(*["background"] * rows, signature=signature)
+            self.submit(*[class_name] * rows, signature=signature)
             (dispatch,) = self.advance()
             self.now += round(ms * MS)
             self.complete(dispatch)
