@@ -100,9 +100,9 @@ static void run_wait(const char *where, long microseconds, long done_after, int 
     struct fake_wait wait;
     pthread_t thread;
 
+    clock_gettime(CLOCK_MONOTONIC, &start);
     if (done_after >= 0)
         pthread_create(&thread, NULL, finish, &helper);
-    clock_gettime(CLOCK_MONOTONIC, &start);
     if (strcmp(where, "outside") == 0)
         wait = outside_wait(microseconds, &helper.done);
     else
