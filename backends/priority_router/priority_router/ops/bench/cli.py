@@ -48,7 +48,8 @@ def estimated_seconds(scenario: Scenario) -> float:
     """How long a scenario takes, servers included."""
     steps = max(1, len(scenario.in_flight))
     measured = steps * (scenario.warmup_seconds + scenario.seconds)
-    return scenario.rounds * len(scenario.arms) * (measured + _AROUND_SECONDS)
+    # Where the wait for last replies may be long, it is so on one arm.
+    return scenario.rounds * (len(scenario.arms) * (measured + _AROUND_SECONDS) + scenario.grace_seconds)
 
 
 def _chosen(options: argparse.Namespace) -> Scenario:

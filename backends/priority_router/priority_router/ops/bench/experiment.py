@@ -24,8 +24,6 @@ from priority_router.ops.bench.scenarios import LEVELS, ONLINE, Scenario, step_n
 from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.server import Server
 
-# After the last arrival: enough for every online request, in flight or stalled (Triton looks every 0.5 s).
-_GRACE_SECONDS = 3.0
 _PAYLOAD = {"X": np.ones((1, 4), dtype=np.float32)}
 
 Progress = Callable[[str], None]
@@ -104,6 +102,7 @@ def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Resu
                 instances=scenario.executor.instances,
                 warmup_s=scenario.warmup_seconds,
                 settle=[ONLINE],
+                grace_s=scenario.grace_seconds,
             )
         except PriorityRouterError as error:
             raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
@@ -119,7 +118,7 @@ def measure(
     instances: int,
     warmup_s: float,
     settle: Collection[str] | None = None,
-    grace_s: float = _GRACE_SECONDS,
+    grace_s: float = 3.0,
     processes: int = 1,
 ) -> RoundSummary:
     """Replays a schedule on a running server and sums it up, with the executor's busy share in the counted window.
