@@ -2,8 +2,8 @@
 """Checks that each guard one rule: they pass on the scheduler and fail once the rule is removed from it.
 
 ``test_rules_matter.py`` runs both sides. A check takes nothing, builds what it needs and raises AssertionError. Here
-are those that play a world under the referee, and those that walk by hand through who goes with whom and what callers are
-promised; ``checks_when.py`` walks through moments and learning, ``measurements.py`` measures.
+are those that play a world under the referee, and those that walk by hand through who goes with whom and what callers
+are promised; ``checks_when.py`` walks through moments and learning, ``measurements.py`` measures.
 """
 
 from __future__ import annotations

@@ -88,9 +88,10 @@ class Line:
             del self.alike[record.request.signature]
 
 
-def law(holds: bool, name: str, text: str) -> None:
+def law(holds: bool, name: str, text: str, *details: object) -> None:
+    """``details`` go into ``text`` as with ``str.format``, and only when they are needed: these run a million times."""
     if not holds:
-        raise Foul(f"{name}: {text}")
+        raise Foul(f"{name}: {text.format(*details)}")
 
 
 class Referee:
@@ -126,7 +127,7 @@ class Referee:
                 timeout = min(request.timeout, timeout) if timeout else request.timeout
             record = Record(request, traffic_class, self.received)
             self._records[request.id] = record
-            if self._draining or len(self._written_off) >= WRITTEN_OFF_LIMIT:
+            if self._draining or self._gone:
                 self._due[request.id] = Outcome.UNAVAILABLE
                 continue
             self._enter(record)
@@ -164,16 +165,20 @@ class Referee:
     def advance(self, now: int) -> list[Action]:
         self.steps += 1
         self._lose(now)
-        self._expire(now)
+        if not self._gone:  # else whoever waits is answered as unavailable, expired or not
+            self._expire(now)
         actions = self.scheduler.advance(now)
         sends = [action for action in actions if isinstance(action, Send)]
-        law(list(actions[: len(sends)]) == sends, "sends first", f"a Finish comes before a Send in {actions}")
+        law(list(actions[: len(sends)]) == sends, "sends first", "a Finish comes before a Send in {}", actions)
         for action in sends:
             self._send(action.dispatch, now)
         law(
-            len(self._flying) >= self.policy.instances or not self._lowest_waiting(),
+            len(self._flying) >= self.policy.instances or not self._lowest_waiting() or self._gone,
             "conserving",
-            f"{sum(self._waiting.values())} wait while {len(self._flying)} of {self.policy.instances} run",
+            "{} wait while {} of {} run",
+            sum(self._waiting.values()),
+            len(self._flying),
+            self.policy.instances,
         )
         self._finish([action for action in actions if isinstance(action, Finish)])
         self._check_wakeup(now)
@@ -185,18 +190,18 @@ class Referee:
         records = [self._record(part.request_id) for part in dispatch.parts]
         head = records[0]
         first = self._lowest_waiting()
-        law(first is head, "head", f"{head} is sent, {first} is to be served")
-        law(dispatch.level == head.traffic_class.level, "head", f"level {dispatch.level} for {head}")
-        law(0 < dispatch.rows <= limit, "rows", f"{dispatch.rows} rows, at most {limit}")
-        law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", f"parts do not add up: {dispatch}")
+        law(first is head, "head", "{} is sent, {} is to be served", head, first)
+        law(dispatch.level == head.traffic_class.level, "head", "level {} for {}", dispatch.level, head)
+        law(0 < dispatch.rows <= limit, "rows", "{} rows, at most {}", dispatch.rows, limit)
+        law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", "parts do not add up: {}", dispatch)
         law(self.policy.max_batch_size > 0 or len(records) == 1, "joins", "there is no batch axis to join along")
-        law(len({id(record) for record in records}) == len(records), "rows", f"a request twice in {dispatch}")
+        law(len({id(record) for record in records}) == len(records), "rows", "a request twice in {}", dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
-            law(record.request.signature == dispatch.signature, "joins", f"{record} in {dispatch}")
-            law(part.first_row == record.sent_rows, "rows", f"{part}, next row is {record.sent_rows}")
+            law(record.request.signature == dispatch.signature, "joins", "{} in {}", record, dispatch)
+            law(part.first_row == record.sent_rows, "rows", "{}, next row is {}", part, record.sent_rows)
             whole = part.rows == record.unsent
-            law(whole or record.request.rows > limit, "rows", f"{record} need not be split: {part}")
-            law(whole or len(records) == 1, "rows", f"a part that is not the last shares its dispatch: {dispatch}")
+            law(whole or record.request.rows > limit, "rows", "{} need not be split: {}", record, part)
+            law(whole or len(records) == 1, "rows", "a part that is not the last shares its dispatch: {}", dispatch)
         self._check_joins(dispatch, records)
         self._check_ahead(dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
@@ -222,11 +227,17 @@ class Referee:
                 if record.request.id not in joined:
                     passed[level] = record
                     fits = level == head.traffic_class.level and rows + record.unsent <= self.policy.max_batch_size
-                    law(not fits or len(order) == len(expected), "joins", f"{record} fits and is passed by {dispatch}")
+                    law(
+                        not fits or len(order) == len(expected),
+                        "joins",
+                        "{} fits and is passed by {}",
+                        record,
+                        dispatch,
+                    )
                     break
                 order.append(record.request.id)
                 rows += record.unsent
-        law(order == expected, "joins", f"{expected} join {head}, serving order {order}, passed {passed}")
+        law(order == expected, "joins", "{} join {}, serving order {}, passed {}", expected, head, order, passed)
 
     def _check_ahead(self, dispatch: Dispatch) -> None:
         instances, flying = self.policy.instances, len(self._flying)
@@ -235,7 +246,7 @@ class Referee:
             most = 3 * instances
         if self.policy.shared_executor and dispatch.level == min(each.level for each in self.policy.classes):
             most = 4 * instances
-        law(flying < most, "ahead", f"{flying} in flight, at most {most}")
+        law(flying < most, "ahead", "{} in flight, at most {}", flying, most)
         self.early_sends += flying >= instances
 
     def _finish(self, finishes: list[Finish]) -> None:
@@ -245,19 +256,24 @@ class Referee:
             outcome = finish.outcome
             due = self._due.pop(finish.request_id, None)
             if due is not None:
-                law(outcome is due, "one end", f"{record} ends as {outcome}, not {due}")
+                law(outcome is due, "one end", "{} ends as {}, not {}", record, outcome, due)
             elif outcome is Outcome.QUEUE_FULL:
-                law(record in self._new and not record.sent_rows, "limits", f"{record} is refused after its arrival")
+                law(record in self._new and not record.sent_rows, "limits", "{} is refused after its arrival", record)
                 refused.setdefault(record.traffic_class.name, []).append(record.place)
                 self._leave(record)
             else:
-                gone = outcome is Outcome.UNAVAILABLE and len(self._written_off) >= WRITTEN_OFF_LIMIT
-                law(gone and self._is_waiting(record), "one end", f"{record} ends as {outcome} for no reason")
+                law(
+                    outcome is Outcome.UNAVAILABLE and self._gone and self._is_waiting(record),
+                    "one end",
+                    "{} ends as {} for no reason",
+                    record,
+                    outcome,
+                )
                 self._leave(record)
             self.ended[outcome] += 1
             del self._records[finish.request_id]
-        law(not self._due, "one end", f"not ended: {self._due}")
-        if len(self._written_off) >= WRITTEN_OFF_LIMIT:
+        law(not self._due, "one end", "not ended: {}", self._due)
+        if self._gone:
             law(self._lowest_waiting() is None, "one end", "requests wait for an executor that is gone")
         self._check_limits(refused)
         self._new.clear()
@@ -265,28 +281,33 @@ class Referee:
     def _check_limits(self, refused: dict[str, list[int]]) -> None:
         for name, waiting in self._waiting.items():
             limit = self._classes[name].max_queue_size
-            law(not limit or waiting <= limit, "limits", f"{waiting} of {name} wait, at most {limit}")
+            law(not limit or waiting <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
         for name, places in refused.items():
             limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            law(waiting == limit, "limits", f"{name} refused as full with {waiting} of {limit} waiting")
+            law(waiting == limit, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
             kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
-            law(max(kept, default=0) < min(places), "limits", f"{name}: {places} refused, {kept} kept")
+            law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
 
     def _check_wakeup(self, now: int) -> None:
         wakeup = self.scheduler.next_wakeup()
-        law(wakeup is None or wakeup > now, "wake-up", f"at {wakeup}, now is {now}")
+        law(wakeup is None or wakeup > now, "wake-up", "at {}, now is {}", wakeup, now)
         latest = [sent + self.policy.executor_timeout for _, sent in self._flying.values()]
         latest += [at for at in (self._next_deadline(),) if at is not None]
         if latest:
-            law(wakeup is not None and wakeup <= min(latest), "wake-up", f"at {wakeup}, needed by {min(latest)}")
+            law(wakeup is not None and wakeup <= min(latest), "wake-up", "at {}, needed by {}", wakeup, min(latest))
 
     def _check_books(self) -> None:
         """Received = waiting + in flight + ended, and the scheduler's own numbers agree."""
         law(len(self._records) + sum(self.ended.values()) == self.received, "one end", "requests lost or doubled")
         observed = getattr(self.scheduler, "waiting", None)
-        law(observed is None or observed == self._waiting, "books", f"waiting {observed}, should be {self._waiting}")
+        law(observed is None or observed == self._waiting, "books", "waiting {}, should be {}", observed, self._waiting)
 
     # Books.
+
+    @property
+    def _gone(self) -> bool:
+        """Too many dispatches have no answer: nothing is taken in, nothing waits."""
+        return len(self._written_off) >= WRITTEN_OFF_LIMIT
 
     def _record(self, request_id: int) -> Record:
         record = self._records.get(request_id)

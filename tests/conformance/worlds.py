@@ -17,7 +17,7 @@ from priority_router.core.values import (
     TimeoutAction,
     TrafficClass,
 )
-from priority_router.errors import ExecutorFailed
+from priority_router.errors import ExecutorFailed, Outcome
 from priority_router.ops.simulate.arrivals import (
     SignatureMix,
     Stream,
@@ -45,7 +45,7 @@ MIXES: dict[str, Callable[[], SignatureMix]] = {
 }
 
 
-def _answered_mostly(dispatch: Dispatch, rng: random.Random) -> Fate:
+def answered_mostly(dispatch: Dispatch, rng: random.Random) -> Fate:
     """Errors, a few answers that never come, and some that come too late or nearly so."""
     draw = rng.random()
     if draw < 0.02:
@@ -79,7 +79,7 @@ class World:
             (
                 TrafficClass("online", 1, default_timeout=0 if plain else 400 * MS),
                 TrafficClass("batch", 3, max_queue_size=0 if plain else 40),
-                TrafficClass("reports", 2, max_queue_size=0 if plain else 7),
+                TrafficClass("reports", 2, max_queue_size=0 if plain else 7, default_timeout=0 if plain else 60 * MS),
                 TrafficClass(
                     "patient", 2, default_timeout=0 if plain else 150 * MS, timeout_action=TimeoutAction.DELAY
                 ),
@@ -126,15 +126,26 @@ class Played:
 
 def play(world: World, seed: int, scheduler: Callable[[SchedulingPolicy], SchedulerLike] = Scheduler) -> Played:
     """Run a world to its end under the referee, and note which rows of which request the executor ran."""
-    policy = world.policy()
     streams = world.streams()
-    duration = round(SECOND * world.requests / sum(stream.rate for stream in streams))
-    referee = Referee(scheduler(policy), policy)
     setup = Setup(
         ExecutorShape(world.instances, world.max_batch_size, world.levels),
         TIMES[world.times],
-        fate=_answered_mostly if world.trouble else None,
+        fate=answered_mostly if world.trouble else None,
     )
+    return run(world.policy(), setup, streams, world.requests, seed, scheduler)
+
+
+def run(
+    policy: SchedulingPolicy,
+    setup: Setup,
+    streams: list[Stream],
+    requests: int,
+    seed: int,
+    scheduler: Callable[[SchedulingPolicy], SchedulerLike] = Scheduler,
+) -> Played:
+    """Run about so many requests of these streams to their end under the referee."""
+    duration = round(SECOND * requests / sum(stream.rate for stream in streams))
+    referee = Referee(scheduler(policy), policy)
     simulation = Simulation(referee, setup, traffic(streams, seed, duration), seed)
     played = Played(simulation, referee)
 
@@ -147,3 +158,17 @@ def play(world: World, seed: int, scheduler: Callable[[SchedulingPolicy], Schedu
     simulation.executor.on_batch_start = note
     simulation.run()
     return played
+
+
+def check_end(played: Played) -> None:
+    """What must hold when all is over: an answer for everyone, and every answered row ran once."""
+    simulation, referee = played.simulation, played.referee
+    assert referee.received == len(simulation.arrived)
+    assert None not in simulation.outcomes, "a request has no answer at the end"
+    for number, outcome in enumerate(simulation.outcomes):
+        if outcome is Outcome.SUCCESS:
+            ran = sorted(played.executed[number])
+            rows = 0
+            for first, count in ran:
+                assert first == rows, f"request {number}: rows ran as {ran}"
+                rows += count

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls in any order that the router could make them in, found and shrunk by hypothesis, under the referee."""
+
+from __future__ import annotations
+
+import pytest
+from conformance.referee import Foul, Referee
+from conformance.worlds import MS
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from priority_router.core.scheduler import Scheduler
+from priority_router.core.values import Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
+from priority_router.errors import ExecutorFailed
+
+TIMEOUT = 200 * MS
+
+CLASSES = st.lists(
+    st.builds(
+        TrafficClass,
+        name=st.just(""),
+        level=st.integers(1, 3),
+        max_queue_size=st.sampled_from((0, 0, 1, 4)),
+        default_timeout=st.sampled_from((0, 0, 20 * MS)),
+        allow_timeout_override=st.booleans(),
+        timeout_action=st.sampled_from(TimeoutAction),
+    ),
+    min_size=1,
+    max_size=4,
+)
+REQUESTS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from((1, 1, 1, 2, 3, 9)), st.sampled_from("abb"), st.sampled_from((0, 30))),
+    min_size=1,
+    max_size=8,
+)
+
+
+class Calls(RuleBasedStateMachine):
+    """The router's side of the scheduler. ``make`` builds what is tested."""
+
+    make = Scheduler
+
+    @initialize(
+        classes=CLASSES,
+        instances=st.integers(1, 3),
+        batch=st.sampled_from((0, 1, 4, 5)),
+        levels=st.booleans(),
+        overtaking=st.booleans(),
+        shared=st.booleans(),
+    )
+    def begin(self, classes, instances, batch, levels, overtaking, shared) -> None:
+        named = tuple(
+            TrafficClass(
+                f"c{number}",
+                each.level,
+                each.max_queue_size,
+                each.default_timeout,
+                each.allow_timeout_override,
+                each.timeout_action,
+            )
+            for number, each in enumerate(classes)
+        )
+        self.policy = SchedulingPolicy(
+            named,
+            instances,
+            batch,
+            levels,
+            TIMEOUT,
+            overtaking=levels and overtaking,
+            shared_executor=levels and shared,
+        )
+        self.referee = Referee(type(self).make(self.policy), self.policy)
+        self.now = 0
+        self.requests = 0
+        self.flying: list[int] = []
+        self.uncalled: list[int] = []
+        self.lost: list[int] = []
+
+    def decide(self) -> None:
+        """As the router does after everything it tells; then sort out which dispatches were written off."""
+        for action in self.referee.advance(self.now):
+            if isinstance(action, Send):
+                self.flying.append(action.dispatch.id)
+                self.uncalled.append(action.dispatch.id)
+        gone = [dispatch for dispatch in self.flying if dispatch in self.referee._written_off]
+        self.lost += gone
+        self.flying = [dispatch for dispatch in self.flying if dispatch not in gone]
+
+    @rule(requests=REQUESTS)
+    def submit(self, requests) -> None:
+        made = []
+        for which, rows, signature, timeout in requests:
+            name = self.policy.classes[which % len(self.policy.classes)].name
+            rows = rows if self.policy.max_batch_size else 1
+            made.append(Request(self.requests, name, rows, signature, timeout * MS))
+            self.requests += 1
+        self.referee.submit(made, self.now)
+        self.decide()
+
+    @rule(back=st.integers(0, 20))
+    def cancel(self, back) -> None:
+        self.referee.cancel(self.requests - back, self.now)  # unknown and finished ones too
+        self.decide()
+
+    @precondition(lambda self: self.uncalled)
+    @rule(which=st.integers(0, 50))
+    def called(self, which) -> None:
+        self.referee.called(self.uncalled.pop(which % len(self.uncalled)), self.now)
+
+    @precondition(lambda self: self.flying)
+    @rule(which=st.integers(0, 50), passed=st.integers(0, 60))
+    def completed(self, which, passed) -> None:
+        self.wait(passed)
+        if self.flying:
+            self.referee.completed(self.flying.pop(which % len(self.flying)), self.now)
+            self.decide()
+
+    @precondition(lambda self: self.flying)
+    @rule(which=st.integers(0, 50))
+    def fail(self, which) -> None:
+        self.referee.completed(self.flying.pop(which % len(self.flying)), self.now, ExecutorFailed("no"))
+        self.decide()
+
+    @precondition(lambda self: self.lost)
+    @rule(which=st.integers(0, 50))
+    def late(self, which) -> None:
+        self.referee.completed(self.lost.pop(which % len(self.lost)), self.now)
+        self.decide()
+
+    @rule(ms=st.sampled_from((0, 1, 5, 20, 201)))
+    def wait(self, ms) -> None:
+        """Time passes, with every wake-up on the way."""
+        until = self.now + ms * MS
+        while True:
+            wakeup = self.referee.next_wakeup()
+            if wakeup is None or wakeup > until:
+                break
+            self.now = max(self.now, wakeup)
+            self.decide()
+        self.now = until
+        self.decide()
+
+    @rule()
+    def drain(self) -> None:
+        if self.requests > 20:
+            self.referee.drain()
+            self.decide()
+
+    @invariant()
+    def books_agree(self) -> None:
+        if hasattr(self, "referee"):
+            scheduler = self.referee.scheduler
+            assert scheduler.dispatches_in_flight == len(self.flying)
+            assert scheduler.written_off == len(self.lost)
+            assert scheduler.held == len(self.referee._records)
+            assert set(scheduler.due(self.now, -1)) <= set(self.referee._records)
+
+    def teardown(self) -> None:
+        """Whatever happened, everyone is answered once the executor has answered."""
+        if not hasattr(self, "referee"):
+            return
+        while self.flying:
+            self.now += 7 * MS
+            self.referee.completed(self.flying.pop(0), self.now)
+            self.decide()
+        assert self.referee.scheduler.held == 0
+
+
+SETTINGS = settings(
+    max_examples=60,
+    stateful_step_count=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_any_order_of_calls() -> None:
+    run_state_machine_as_test(Calls, settings=SETTINGS)
+
+
+@pytest.mark.slow
+def test_any_order_of_calls_for_longer() -> None:
+    run_state_machine_as_test(Calls, settings=settings(SETTINGS, max_examples=600, stateful_step_count=100))
+
+
+class _LosesCancels(Scheduler):
+    def cancel(self, request_id: int, now: int) -> None:
+        """Forgets it."""
+
+
+def test_a_broken_scheduler_is_found() -> None:
+    machine = type("Broken", (Calls,), {"make": _LosesCancels})
+    with pytest.raises(Foul):
+        run_state_machine_as_test(machine, settings=settings(SETTINGS, phases=(Phase.generate,)))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies, executors and traffic drawn at random: every mode, odd row limits, large requests, many classes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from conformance.worlds import MIXES, MS, TIMES, answered_mostly, check_end, run
+from priority_router.core.values import SECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.ops.simulate.arrivals import Stream, rows_up_to
+from priority_router.ops.simulate.clock import Delay
+from priority_router.ops.simulate.executor import ExecutorShape
+from priority_router.ops.simulate.simulation import NO_DELAYS, USUAL_DELAYS, Delays, Setup
+
+SLOW_WAYS = Delays(*(Delay(1 * MS, 2 * MS) for _ in range(4)))
+
+
+def draw_policy(rng: random.Random) -> SchedulingPolicy:
+    """Any policy that the configuration would accept."""
+    levels = rng.random() < 0.7
+    classes = tuple(
+        TrafficClass(
+            f"class {number}",
+            rng.randint(1, 4),
+            max_queue_size=rng.choice((0, 0, 1, 3, 20)),
+            default_timeout=rng.choice((0, 0, 30 * MS, 300 * MS)),
+            allow_timeout_override=rng.random() < 0.5,
+            timeout_action=rng.choice(tuple(TimeoutAction)),
+        )
+        for number in range(rng.randint(1, 6))
+    )
+    return SchedulingPolicy(
+        classes,
+        instances=rng.choice((1, 1, 2, 3, 4)),
+        max_batch_size=rng.choice((0, 1, 2, 4, 7, 32)),
+        levels=levels,
+        executor_timeout=rng.choice((SECOND // 2, 2 * SECOND)),
+        max_fill_slowdown=rng.choice((0.0, 0.1, 0.1, 2.0)),
+        batch_efficiency=rng.choice((0.5, 0.95, 0.95, 1.0)),
+        overtaking=levels and rng.random() < 0.4,
+        shared_executor=levels and rng.random() < 0.4,
+    )
+
+
+def draw_streams(rng: random.Random, policy: SchedulingPolicy, rows_per_second: float) -> list[Stream]:
+    """Traffic for every class, large and small requests, together from too little to far too much."""
+    load = rng.choice((0.5, 1.0, 1.5, 4.0)) * rows_per_second / len(policy.classes)
+    mix = MIXES[rng.choice(tuple(MIXES))]()
+    streams = []
+    for each in policy.classes:
+        most = 1 if policy.max_batch_size == 0 else rng.choice((1, policy.max_batch_size, 4 * policy.max_batch_size))
+        streams.append(
+            Stream(
+                each.name,
+                load / ((1 + most) / 2),
+                rows_up_to(most),
+                mix,
+                burst=rng.choice((1, 1, 2, 6)),
+                timeout=rng.choice((0, 100 * MS)),
+                cancel_share=rng.choice((0.0, 0.2)),
+                patience=200 * MS,
+            )
+        )
+    return streams
+
+
+def check(seed: int, requests: int) -> None:
+    rng = random.Random(f"world {seed}")
+    policy = draw_policy(rng)
+    times = TIMES[rng.choice(tuple(TIMES))]
+    capacity = (
+        policy.instances * max(policy.max_batch_size, 1) * SECOND / times.expected(max(policy.max_batch_size, 1), 0)
+    )
+    setup = Setup(
+        ExecutorShape(policy.instances, policy.max_batch_size, policy.levels),
+        times,
+        rng.choice((NO_DELAYS, USUAL_DELAYS, SLOW_WAYS)),
+        fate=rng.choice((None, answered_mostly)),
+    )
+    check_end(run(policy, setup, draw_streams(rng, policy, capacity), requests, seed))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_laws_hold_in_random_worlds(seed: int) -> None:
+    check(seed, requests=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 500, 100))
+def test_laws_hold_in_many_random_worlds(first: int) -> None:
+    for seed in range(1000 + first, 1100 + first):
+        check(seed, requests=400)
