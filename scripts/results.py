@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes measured numbers from docs/results/bench-*.json into the marked sections of the documents.
+"""Writes numbers from docs/results/bench-*.json and simulated.json into the marked sections of the documents.
 
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
-scenario (its table), ``aims`` (all aims, reached or not) or ``summary`` (one line per scenario and arm).
+scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm) or ``simulated``
+(the scheduling rules on a virtual clock).
 
 usage: scripts/results.py [--check]   with --check nothing is written; exit status 1 when a section is not in step
 """
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 SCENARIOS = ("overload", "linear", "fast", "shared", "overhead")
 SCHEMA = "priority-router-bench/1"
+SIMULATED_SCHEMA = "priority-router-simulated/1"
 SECTION = re.compile(r"(<!-- results: (?P<name>[\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 OPENING = re.compile(r"<!-- results: ")
 
@@ -32,16 +34,21 @@ class ResultsError(Exception):
     """A section or a result file cannot be used."""
 
 
-def load(name: str) -> Document:
-    """The result file of a scenario."""
-    path = RESULTS / f"bench-{name}.json"
+def read(name: str, command: str, schema: str) -> Document:
+    """A result file, which ``command`` writes."""
+    path = RESULTS / name
     try:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ResultsError(f"{path.relative_to(ROOT)} is missing; run scripts/bench") from None
-    if document["schema"] != SCHEMA or document["interrupted"]:
-        raise ResultsError(f"{path.relative_to(ROOT)} is not a complete result of this version; run scripts/bench")
+        raise ResultsError(f"{path.relative_to(ROOT)} is missing; run {command}") from None
+    if document["schema"] != schema or document.get("interrupted"):
+        raise ResultsError(f"{path.relative_to(ROOT)} is not a complete result of this version; run {command}")
     return document
+
+
+def load(name: str) -> Document:
+    """The result file of a scenario."""
+    return read(f"bench-{name}.json", "scripts/bench", SCHEMA)
 
 
 def number(spread: Spread, scale: float = 1.0) -> str:
@@ -141,9 +148,30 @@ def summary_section() -> Iterator[str]:
     yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
 
 
+def simulated_section() -> Iterator[str]:
+    """Every scenario and arm of the simulator."""
+    document = read("simulated.json", "scripts/judge", SIMULATED_SCHEMA)
+    rows = []
+    for name, arms in document["scenarios"].items():
+        for position, (arm, numbers) in enumerate(arms.items()):
+            latencies = (short(numbers[key]) for key in ("online_p50", "online_p95", "online_p99"))
+            busy, rows_per_s = f"{numbers['busy'] * 100:.1f}", short(numbers["rows_per_s"])
+            rows.append([name if position == 0 else "", arm, *latencies, rows_per_s, busy])
+    yield from table(["scenario", "arm", "online p50 ms", "p95 ms", "p99 ms", "rows/s", "busy %"], rows)
+    yield ""
+    yield (
+        f"Means of {len(document['seeds'])} seeds, {document['seconds']:g} virtual seconds each, the first "
+        f"{document['warmup_seconds']:g} not counted. `scripts/judge`"
+    )
+
+
 def section(name: str) -> str:
     """The text of one section."""
-    made: dict[str, Callable[[], Iterator[str]]] = {"aims": aims_section, "summary": summary_section}
+    made: dict[str, Callable[[], Iterator[str]]] = {
+        "aims": aims_section,
+        "summary": summary_section,
+        "simulated": simulated_section,
+    }
     if name in made:
         return "\n".join(made[name]()) + "\n"
     if name in SCENARIOS:

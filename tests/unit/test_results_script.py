@@ -101,6 +101,32 @@ def test_summary_leaves_out_closed_loops(results, tmp_path):
     assert "overhead" not in path.read_text()
 
 
+def write_simulated(root, schema="priority-router-simulated/1"):
+    router = {"busy": 0.9916, "rows_per_s": 79.1, "online_p50": 76.3, "online_p95": 99.7, "online_p99": 102.0}
+    document = {"schema": schema, "seeds": [1, 2, 3], "seconds": 60.0, "warmup_seconds": 5.0}
+    scenarios = {"overload": {"oracle": router, "router": router}}
+    (root / "docs" / "results" / "simulated.json").write_text(json.dumps({**document, "scenarios": scenarios}))
+
+
+def test_the_simulated_numbers(results, tmp_path, capsys):
+    path = document_with(tmp_path, "simulated")
+    assert results.main([]) == 1
+    assert "run scripts/judge" in capsys.readouterr().err
+    write_simulated(tmp_path)
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| overload | oracle | 76.3 | 99.7 | 102 | 79.1 | 99.2 |" in text
+    assert "|  | router |" in text
+    assert "Means of 3 seeds, 60 virtual seconds each, the first 5 not counted." in text
+
+
+def test_simulated_numbers_of_another_version_are_refused(results, tmp_path, capsys):
+    write_simulated(tmp_path, schema="priority-router-simulated/0")
+    document_with(tmp_path, "simulated")
+    assert results.main([]) == 1
+    assert "not a complete result" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["overload", "nonsense", "odd name"])
 def test_what_cannot_be_filled_is_an_error(results, tmp_path, capsys, name):
     path = document_with(tmp_path, name)

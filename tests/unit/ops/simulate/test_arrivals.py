@@ -21,6 +21,11 @@ def test_one_stream_can_change_without_moving_the_others():
     assert kept == [each for each in traffic([Stream("a", 20), Stream("b", 90)], 1, LONG) if each.class_name == "a"]
 
 
+def test_streams_of_equal_rate_do_not_arrive_together():
+    arrivals = list(traffic([Stream("a", 40), Stream("a", 40)], 1, LONG))
+    assert len({each.time for each in arrivals}) > 0.99 * len(arrivals)
+
+
 def test_arrivals_are_in_order_and_inside_the_time_asked_for():
     times = [each.time for each in traffic([Stream("a", 50), Stream("b", 50)], 1, SECOND, begin=3 * SECOND)]
     assert times == sorted(times)

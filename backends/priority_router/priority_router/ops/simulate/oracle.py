@@ -109,7 +109,7 @@ class Oracle:
         own_time = 0.0
         for level in self._heads:
             lane = self._lanes.get((level, head.signature))
-            if level < head.level or not lane:
+            if not lane:
                 continue
             while lane and (not batch or (self.policy.max_batch_size and rows + lane[0].rows <= limit)):
                 if level == head.level:
