@@ -152,6 +152,20 @@ def what_can_be_sent_does_not_count_as_waiting() -> None:
     assert bench.outcomes == {}
 
 
+@check
+def a_request_that_has_begun_is_not_refused_as_full() -> None:
+    late = TrafficClass("background", 2, max_queue_size=1, default_timeout=10 * MS, timeout_action=TimeoutAction.DELAY)
+    bench = Bench(ONLINE, late, instances=2)
+    for rows in (4, 4, 1, 1):  # the last would merge with the one before, so it stays
+        bench.submit("background", rows=rows)
+        bench.advance()
+    bench.at(11).advance()
+    (large,) = bench.submit("background", rows=12)
+    (first_part,) = bench.advance()
+    assert ids(first_part) == [large]
+    assert bench.outcomes == {}
+
+
 # By hand: what callers are promised.
 
 

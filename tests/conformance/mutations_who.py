@@ -225,6 +225,21 @@ def _(patch: Patch) -> None:
     patch.setattr(Scheduler, "_refuse_overflow", oldest_first)
 
 
+@removed(7, "one that has begun is not refused as full", "a_request_that_has_begun_is_not_refused_as_full")
+def _(patch: Patch) -> None:
+    refuse = Scheduler._refuse_overflow
+
+    def begun_too(self: Scheduler) -> None:
+        begun = {entry: entry.next_row for entry in self._arrivals if entry.unsent}
+        for entry in begun:
+            entry.next_row = 0
+        refuse(self)
+        for entry, next_row in begun.items():
+            entry.next_row = entry.next_row or next_row
+
+    patch.setattr(Scheduler, "_refuse_overflow", begun_too)
+
+
 swap(0, "cancels", LAWS, Scheduler, "cancel", always(None), "one end")
 swap(0, "drain", "draining_refuses_the_new_and_serves_the_old", Scheduler, "drain", always(None))
 swap(

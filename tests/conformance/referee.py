@@ -16,8 +16,8 @@ rows        at most B rows; each row is sent once, in order; only requests of mo
 conserving  nothing waits while fewer than I dispatches are in flight.
 ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
 one end     each request ends once, in the advance after the event that ends it, and for that reason.
-limits      after an advance no class has more waiting than it may; one is refused as full only on arrival, only the
-            newest of its class, and only when the class is then exactly full.
+limits      after an advance no class has more waiting than it may, those that have begun set aside; one is refused as
+            full only on arrival, only the newest of its class, and only when the class is then exactly full.
 wake-up     later than now, and not after the next queue timeout or executor timeout.
 sends first the executor gets its work before replies are sent.
 """
@@ -281,10 +281,12 @@ class Referee:
     def _check_limits(self, refused: dict[str, list[int]]) -> None:
         for name, waiting in self._waiting.items():
             limit = self._classes[name].max_queue_size
-            law(not limit or waiting <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
+            if limit and waiting > limit:
+                law(waiting - self._begun(name) <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
         for name, places in refused.items():
             limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            law(waiting == limit, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
+            full = limit == waiting or limit == waiting - self._begun(name)
+            law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
             kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
             law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
 
@@ -325,6 +327,11 @@ class Referee:
 
     def _is_waiting(self, record: Record) -> bool:
         return record.request.id in self._lines[record.lane].everyone
+
+    def _begun(self, name: str) -> int:
+        """Requests of this class that wait for the rest of their parts."""
+        everyone = (record for line in self._lines.values() for record in line.everyone.values())
+        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in everyone)
 
     def _lowest_waiting(self) -> Record | None:
         for line in self._lines.values():

@@ -235,11 +235,14 @@ class Scheduler:
                 self._end(entry, QueueTimeout(f"class {name!r}: waited longer than its queue timeout of {limit} us"))
 
     def _refuse_overflow(self) -> None:
-        """Refuse the newest of each class past its limit: what was sent or ended has made room already."""
+        """Refuse the newest of each class past its limit: what was sent or ended has made room already.
+
+        One that has begun is kept, even where the delayed requests that it passed fill the class.
+        """
         for entry in reversed(self._arrivals):
             limit = entry.traffic_class.max_queue_size
             name = entry.traffic_class.name
-            if limit and entry.unsent and self._lanes.waiting[name] > limit:
+            if limit and not entry.next_row and self._lanes.waiting[name] > limit:
                 self._end(entry, QueueFull(f"class {name!r}: queue is full, max_queue_size is {limit}"))
         self._arrivals.clear()
 
