@@ -84,9 +84,12 @@ class _Curve:
         if median.value != before:
             self._redraw()
 
-    def forget(self, rows: int) -> None:
-        self.points.pop(rows, None)
-        self._redraw()
+    def forget(self, rows: int) -> bool:
+        """Forget one row count; returns whether any is left."""
+        del self.points[rows]
+        if self.points:
+            self._redraw()
+        return bool(self.points)
 
     def comparable(self) -> bool:
         """Whether at least two row counts have an estimate of their own."""
@@ -161,7 +164,10 @@ class ServiceTimes:
 
     def sent(self, signature: Hashable, rows: int) -> None:
         """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""
-        self._by_signature.setdefault(signature, _Curve(self._max_rows)).sent(rows)
+        curve = self._by_signature.get(signature)
+        if curve is None:
+            curve = self._by_signature[signature] = _Curve(self._max_rows)
+        curve.sent(rows)
         key = (signature, rows)
         self._recent[key] = None
         self._recent.move_to_end(key)
@@ -235,7 +241,5 @@ class ServiceTimes:
         return curve if curve is not None and curve.comparable() else self._any_signature
 
     def _forget(self, signature: Hashable, rows: int) -> None:
-        curve = self._by_signature[signature]
-        curve.forget(rows)
-        if not curve.points:
+        if not self._by_signature[signature].forget(rows):
             del self._by_signature[signature]
