@@ -13,7 +13,6 @@ import contextlib
 import functools
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -90,7 +89,6 @@ def main() -> int:
             print(f"{name}: {rounds[name][-1]}", file=sys.stderr)
     report = {
         "cores": os.cpu_count(),
-        "kernel": platform.release(),
         "seconds": options.seconds,
         "rounds": options.rounds,
         "settings": {name: summary(runs) for name, runs in rounds.items()},

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers that several test folders share: model builders, a server to run them, small clients."""
+"""What several test folders share: model builders, a server to run them, small clients."""

@@ -77,7 +77,7 @@ static struct fake_wait outside_wait(long microseconds, atomic_int *done)
     return fake_wait(&own, &condition, microseconds, done);
 }
 
-struct helper {
+struct change {
     long delay;
     int signal;
     atomic_int done;
@@ -85,28 +85,28 @@ struct helper {
 
 static void *finish(void *data)
 {
-    struct helper *helper = data;
-    usleep((useconds_t)helper->delay);
-    atomic_store(&helper->done, 1);
-    if (helper->signal)
+    struct change *change = data;
+    usleep((useconds_t)change->delay);
+    atomic_store(&change->done, 1);
+    if (change->signal)
         core_signal();
     return NULL;
 }
 
 static void run_wait(const char *where, long microseconds, long done_after, int signal)
 {
-    struct helper helper = {done_after, signal, 0};
+    struct change change = {done_after, signal, 0};
     struct timespec start, end;
     struct fake_wait wait;
     pthread_t thread;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
     if (done_after >= 0)
-        pthread_create(&thread, NULL, finish, &helper);
+        pthread_create(&thread, NULL, finish, &change);
     if (strcmp(where, "outside") == 0)
-        wait = outside_wait(microseconds, &helper.done);
+        wait = outside_wait(microseconds, &change.done);
     else
-        wait = core_wait(strcmp(where, "local") == 0, microseconds, &helper.done);
+        wait = core_wait(strcmp(where, "local") == 0, microseconds, &change.done);
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (done_after >= 0)
         pthread_join(thread, NULL);
