@@ -49,7 +49,6 @@ class Server:
         grpc_port: int = 0,
         metrics_port: int = 0,
         hooks: bool = True,
-        guard: bool = True,
         environment: Mapping[str, str] | None = None,
         extra_args: Sequence[str] = (),
         log: ServerLog | Path | str | None = None,
@@ -64,7 +63,6 @@ class Server:
             grpc_port: see `http_port`.
             metrics_port: see `http_port`.
             hooks: preload the hooks library.
-            guard: close executors to clients where the routers' policies ask for it.
             environment: further variables for the server, winning over everything set here.
             extra_args: arguments for tritonserver.
             log: file for the server's output, or an object that takes it; default a file that goes with the server.
@@ -75,7 +73,6 @@ class Server:
         self._host = host
         self._ports = {"http": http_port, "grpc": grpc_port, "metrics": metrics_port}
         self._hooks = hooks
-        self._guard = guard
         self._environment = dict(environment or {})
         self._extra_args = tuple(extra_args)
         self._log_choice = log
@@ -166,7 +163,7 @@ class Server:
                 libraries=triton.libraries,
                 control=layout.control,
                 hooks=layout.hooks,
-                guarded=routers.guarded_models(found) if self._guard else {},
+                guarded=routers.guarded_models(found),
                 extra=self._environment,
             )
             if layout.stub is not None:
