@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from priority_router.core.executor_model import SHARED_IN_FLIGHT
+from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.errors import SetupError
 
 CONTROL_DIR_ENV: Final = "PRIORITY_ROUTER_CONTROL_DIR"
@@ -31,10 +33,10 @@ DRAIN_POLL_SECONDS: Final = 0.1
 REPLY_THREADS: Final = 4
 """Threads that send replies: one `send` takes about 0.5 ms under load, and more than 4 at once gained nothing."""
 
-WRITTEN_OFF_LIMIT: Final = 8
+WRITTEN_OFF_LIMIT: Final = MAX_WRITTEN_OFF
 """Calls without an answer that a router gives up before it answers UNAVAILABLE; each keeps its thread."""
 
-CALLS_PER_INSTANCE: Final = 4
+CALLS_PER_INSTANCE: Final = SHARED_IN_FLIGHT
 """A router may have this many calls in flight for each executor instance (with a shared executor)."""
 
 OTHER_THREADS: Final = WRITTEN_OFF_LIMIT + REPLY_THREADS
