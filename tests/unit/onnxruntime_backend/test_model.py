@@ -61,14 +61,8 @@ def backend(monkeypatch, tmp_path, warnings):
 def load(backend, tmp_path):
     def load(config):
         model = backend.TritonPythonModel()
-        model.initialize(
-            {
-                "model_config": json.dumps(config),
-                "model_repository": str(tmp_path),
-                "model_version": "1",
-                "model_name": "m",
-            }
-        )
+        place = {"model_repository": str(tmp_path), "model_version": "1", "model_name": "m"}
+        model.initialize({"model_config": json.dumps(config), **place})
         return model
 
     return load
