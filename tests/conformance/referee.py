@@ -285,7 +285,7 @@ class Referee:
                 law(waiting - self._begun(name) <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
         for name, places in refused.items():
             limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            full = limit == waiting or limit == waiting - self._begun(name)
+            full = waiting - self._begun(name) <= limit <= waiting
             law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
             kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
             law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
