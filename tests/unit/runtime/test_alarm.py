@@ -62,6 +62,33 @@ def test_a_moment_moved_away_is_waited_for() -> None:
     assert sleeper.woke.wait(10)
 
 
+def test_a_later_moment_leaves_the_sleeper_alone() -> None:
+    alarm = Alarm(time.monotonic_ns)
+    first = time.monotonic_ns() + 3600 * SECOND
+    alarm.set(first)
+    sleeper = Sleeper(alarm)
+    while alarm._asleep_until != first:
+        assert not sleeper.woke.wait(0.001)
+    alarm.set(None)
+    alarm.set(first + 1)
+    assert alarm._bell.locked(), "each ring costs two switches between threads"
+    alarm.stop()
+    assert sleeper.woke.wait(10)
+
+
+def test_no_moment_is_missed_by_a_sleeper_who_is_about_to_fall_asleep() -> None:
+    """Many short moments set at random against the sleeper's steps; a missed one would hang it."""
+    alarm = Alarm(time.monotonic_ns)
+    for round_number in range(500):
+        sleeper = Sleeper(alarm)
+        if round_number % 3 == 0:
+            alarm.set(None)
+        if round_number % 2:
+            alarm.set(time.monotonic_ns() + 3600 * SECOND)
+        alarm.set(time.monotonic_ns() + round_number % 5 * 10_000)
+        assert sleeper.woke.wait(10)
+
+
 @pytest.mark.parametrize("moment", [None, 10**30])
 def test_stop_ends_any_sleep(moment: int | None) -> None:
     alarm = Alarm(time.monotonic_ns)

@@ -82,7 +82,7 @@ def test_the_next_dispatch_is_asked_before_its_turn(asking: Asking) -> None:
     following = jobs[1]
     following.sender.cancelled = True
     asking.asked.clear()
-    asking.cancels.dispatched()
+    asking.cancels.dispatched(following.arrived)
     asking.clock.pass_ms(21)
     asking.cancels.look()
     assert following in asking.asked

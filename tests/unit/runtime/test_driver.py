@@ -5,24 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.values import Part
 from priority_router.errors import ExecutorFailed, InternalFault, Outcome, QueueFull, Unavailable
 
 from .harness import Bench, policy
-
-
-class Noting(list[Any]):
-    """A list that notes in another one when it grows."""
-
-    def __init__(self, order: list[str], name: str) -> None:
-        super().__init__()
-        self._order, self._name = order, name
-
-    def append(self, item: Any) -> None:
-        self._order.append(self._name)
-        super().append(item)
 
 
 def outcomes(bench: Bench) -> list[Outcome]:
@@ -43,14 +32,25 @@ def test_requests_of_one_call_are_joined_and_answered() -> None:
 
 
 def test_the_next_dispatch_leaves_before_the_replies() -> None:
-    order: list[str] = []
-    bench = Bench(policy(size=1), calls=Noting(order, "call"), answers=Noting(order, "answer"))
+    """The call that follows is in the hands of the very thread that came back; answers only reach a queue."""
+    bench = Bench(policy(size=1))
     bench.submit(*[bench.job() for _ in range(4)])
-    waiting = len(bench.driver.waiting_ids())
-    assert waiting
-    order.clear()
-    bench.complete(bench.calls[0])
-    assert order == ["call", "answer"]
+    before = len(bench.calls)
+    following = bench.driver.completed(bench.calls[0], 1_000_000, [[("Y", np.zeros((1, 2)))]], None)
+    assert following is not None
+    assert following.jobs[0] is not bench.calls[0].jobs[0]
+    assert len(bench.calls) == before, "it must not be handed to another thread as well"
+    assert len(bench.answers) == 1
+
+
+def test_further_calls_go_to_other_threads() -> None:
+    bench = Bench(policy(size=1, instances=2))
+    bench.submit(*[bench.job() for _ in range(8)])
+    for call in bench.calls[:3]:
+        bench.driver.called(call, bench.clock())
+    sent, queued = bench.driver.sent, len(bench.calls)
+    following = bench.driver.completed(bench.calls[0], 1_000_000, [[("Y", np.zeros((1, 2)))]], None)
+    assert bench.driver.sent - sent == (following is not None) + len(bench.calls) - queued
 
 
 def test_times_are_kept_from_execute_to_exec_and_back() -> None:

@@ -15,6 +15,8 @@ _LONGEST_SLEEP_SECONDS: Final = 3600.0
 """A deadline may lie beyond what the system's timers take."""
 
 _SECOND: Final = 1e9
+_AWAKE: Final = float("-inf")
+_FOREVER: Final = float("inf")
 
 
 class Alarm:
@@ -31,15 +33,16 @@ class Alarm:
         """
         self._clock = clock
         self._moment: int | None = None
+        self._asleep_until = _AWAKE
         self._stopped = False
         # Held means silent: the sleeper blocks on it, and a release is one ring. Cheaper than a condition variable.
         self._bell = threading.Lock()
         self._bell.acquire()
 
     def set(self, moment: int | None) -> None:
-        """Moves the moment; only an earlier one wakes the sleeper, who finds a later one by himself."""
-        old, self._moment = self._moment, moment
-        if moment is not None and (old is None or moment < old):
+        """Moves the moment; a sleeper who wakes before it in any case is left alone."""
+        self._moment = moment
+        if moment is not None and moment < self._asleep_until:
             self._ring()
 
     def stop(self) -> None:
@@ -55,14 +58,18 @@ class Alarm:
         """
         while not self._stopped:
             moment = self._moment
-            if moment is None:
-                self._bell.acquire()
-                continue
-            left = moment - self._clock()
-            if left <= 0:
+            if moment is not None and moment <= (now := self._clock()):
                 self._moment = None
-                return -left
-            self._bell.acquire(timeout=min(left / _SECOND, _LONGEST_SLEEP_SECONDS))
+                return now - moment
+            # Said before the last look at the moment: whoever moves it afterwards sees that a ring is needed.
+            self._asleep_until = _FOREVER if moment is None else moment
+            if self._moment == moment and not self._stopped:
+                if moment is None:
+                    self._bell.acquire()
+                else:
+                    left = max(moment - self._clock(), 0)
+                    self._bell.acquire(timeout=min(left / _SECOND, _LONGEST_SLEEP_SECONDS))
+            self._asleep_until = _AWAKE
         return None
 
     def _ring(self) -> None:

@@ -74,10 +74,15 @@ class Cancels:
         self._last_full: dict[str, int] = {}
         self.checks = 0
 
-    def dispatched(self) -> None:
-        """A dispatch was sent: the next one is known now. Cheap; called under the driver's lock."""
-        self._dispatched = True
-        self._ring()
+    def dispatched(self, oldest: int) -> None:
+        """A dispatch was sent: the next one is known now. Cheap; called under the driver's lock.
+
+        Args:
+            oldest: arrival of the longest waiting request, ns.
+        """
+        if self._clock() - oldest > MIN_WAIT:
+            self._dispatched = True
+            self._ring()
 
     def stop(self) -> None:
         """Ends ``run``."""

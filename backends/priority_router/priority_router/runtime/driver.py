@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import Action, Part, SchedulingPolicy, Send
+from priority_router.core.values import Dispatch, Part, SchedulingPolicy, Send
 from priority_router.errors import InternalFault, QueueFull, RequestError
 from priority_router.runtime.alarm import Alarm
 from priority_router.runtime.log import Log
@@ -52,7 +52,8 @@ class Driver:
 
     Attributes:
         alarm: rings when ``tick`` must be called.
-        on_send: called, under the lock, after dispatches were handed out.
+        on_send: called, under the lock, after dispatches were handed out while others wait; takes the arrival of the
+            longest waiting, ns.
         sent: calls handed out.
         sent_rows: their rows.
         completions: calls that came back.
@@ -89,7 +90,7 @@ class Driver:
         self._full: set[str] = set()
         self._draining = False
         self.alarm = Alarm(clock)
-        self.on_send: Callable[[], None] = _nothing
+        self.on_send: Callable[[int], None] = _nothing
         self.sent = 0
         self.sent_rows = 0
         self.completions = 0
@@ -103,7 +104,7 @@ class Driver:
         with self._lock:
             for request, job in zip(requests, jobs, strict=True):
                 self._jobs[request.id] = self._waiting[request.id] = job
-            self._tell(lambda now: self._scheduler.submit(requests, now))
+            self._hand_out(self._tell(lambda now: self._scheduler.submit(requests, now)))
 
     def called(self, call: Call, now: int) -> None:
         """The executor is about to be called."""
@@ -116,7 +117,7 @@ class Driver:
 
     def completed(
         self, call: Call, executor_ns: int, outputs: Sequence[Tensors] | None, error: RequestError | None
-    ) -> None:
+    ) -> Call | None:
         """The executor answered: frees the slot, sends what follows, then hands on the replies.
 
         Args:
@@ -124,6 +125,10 @@ class Driver:
             executor_ns: time between exec and return.
             outputs: of each part; None after an error.
             error: why the call failed.
+
+        Returns:
+            A call that the caller is to carry out at once, in place of the one that is over: handing it to another
+            thread would cost the executor the time of a wake-up.
         """
         with self._lock:
             self.completions += 1
@@ -132,13 +137,16 @@ class Driver:
                     job.executor_ns += executor_ns
                     if outputs is not None:
                         job.pieces.append((call.dispatch.parts[index].first_row, outputs[index]))
-            if call.epoch == self._epoch:
-                self._tell(lambda now: self._scheduler.completed(call.dispatch.id, now, error))
+            if call.epoch != self._epoch:
+                return None
+            calls = self._tell(lambda now: self._scheduler.completed(call.dispatch.id, now, error))
+            self._hand_out(calls[1:])
+        return calls[0] if calls else None
 
     def tick(self) -> None:
         """The alarm rang."""
         with self._lock:
-            self._tell(_nothing_new)
+            self._hand_out(self._tell(_nothing_new))
 
     def drain(self) -> None:
         """Takes no more requests; what waits is served."""
@@ -190,7 +198,7 @@ class Driver:
                 if held is not None:
                     self._answer(held)
             if cancelled:
-                self._tell(lambda now: self._cancel(cancelled, now))
+                self._hand_out(self._tell(lambda now: self._cancel(cancelled, now)))
 
     # What can be seen.
 
@@ -219,39 +227,40 @@ class Driver:
 
     # With the lock held.
 
-    def _tell(self, fact: Callable[[int], object]) -> None:
-        """Tells the scheduler a fact and acts on what it decides."""
+    def _tell(self, fact: Callable[[int], object]) -> list[Call]:
+        """Tells the scheduler a fact and acts on what it decides; the calls it wants made are returned."""
         now = self._clock()
+        calls: list[Call] = []
         try:
             fact(now)
             actions = self._scheduler.advance(now)
             moment = self._scheduler.next_wakeup()
-            if actions:
-                self._act(actions)
+            for action in actions:
+                if isinstance(action, Send):
+                    calls.append(self._call_for(action.dispatch))
+                else:
+                    self._finish(action.request_id, action.error)
         except Exception as error:  # noqa: BLE001 - a fault of the core must not stop the router
             self._start_over(error)
             moment = None
         self.alarm.set(None if moment is None else max(moment, now + LEAST_SLEEP))
+        if calls and self._waiting:
+            self.on_send(next(iter(self._waiting.values())).arrived)
+        return calls
+
+    def _hand_out(self, calls: Iterable[Call]) -> None:
+        for call in calls:
+            self._call(call)
 
     def _cancel(self, jobs: Sequence[Job], now: int) -> None:
         for job in jobs:
             if job.request is not None:
                 self._scheduler.cancel(job.request.id, now)
 
-    def _act(self, actions: Iterable[Action]) -> None:
-        sent = False
-        for action in actions:
-            if isinstance(action, Send):
-                dispatch = action.dispatch
-                jobs = [self._take_rows(part) for part in dispatch.parts]
-                self.sent += 1
-                self.sent_rows += dispatch.rows
-                sent = True
-                self._call(Call(dispatch, jobs, self._epoch))
-            else:
-                self._finish(action.request_id, action.error)
-        if sent:
-            self.on_send()
+    def _call_for(self, dispatch: Dispatch) -> Call:
+        self.sent += 1
+        self.sent_rows += dispatch.rows
+        return Call(dispatch, [self._take_rows(part) for part in dispatch.parts], self._epoch)
 
     def _take_rows(self, part: Part) -> Job:
         job = self._jobs[part.request_id]
@@ -288,7 +297,7 @@ class Driver:
             )
 
 
-def _nothing() -> None:
+def _nothing(oldest: int) -> None:
     pass
 
 

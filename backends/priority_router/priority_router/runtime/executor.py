@@ -57,7 +57,12 @@ class Executor:
         self.levels_sent = 0
 
     def serve(self, call: Call) -> None:
-        """Carries out one call."""
+        """Carries out one call, and those that follow it at once."""
+        following: Call | None = call
+        while following is not None:
+            following = self._carry_out(following)
+
+    def _carry_out(self, call: Call) -> Call | None:
         started = None
         outputs = None
         error: RequestError | None = None
@@ -72,7 +77,7 @@ class Executor:
             ended = self._clock()
             error = InternalFault(f"the router failed to call executor {self._name!r}: {fault!r}")
             self._log.exception("executor call", f"calling {self._name} failed", fault)
-        self._driver.completed(call, ended - started if started is not None else 0, outputs, error)
+        return self._driver.completed(call, ended - started if started is not None else 0, outputs, error)
 
     def _request(self, call: Call) -> Any:
         parts = call.dispatch.parts

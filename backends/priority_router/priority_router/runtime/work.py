@@ -119,4 +119,5 @@ class Answer(NamedTuple):
 
 def timing(nanoseconds: int, rows: int, batched: bool) -> Array:
     """A timing output: microseconds, int64, one value per row: ``[rows, 1]``, or ``[1]`` without a batch axis."""
-    return np.full((rows, 1) if batched else (1,), nanoseconds // 1000, dtype=np.int64)
+    values = [nanoseconds // 1000] * rows
+    return np.array([[value] for value in values] if batched else values, dtype=np.int64)
