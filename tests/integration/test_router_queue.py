@@ -17,16 +17,26 @@ from support.models import BULK, INTERACTIVE, Executor, Router
 SLOW_TAG = 50
 SLOW_SECONDS = 1.5
 SLOW = {"batch_seconds": 0.02, "sleep_tags": {SLOW_TAG: SLOW_SECONDS, 51: 0.5}}
+FILLER = {"name": "filler", "level": 1}
+"""Most urgent, without limit or timeout: it takes the place that the router may send ahead into Triton's queue."""
+
 PAIRS = [
-    (Router("router"), Executor("executor", max_batch_size=1, **SLOW)),
     (
-        Router("limited", classes=[{"name": INTERACTIVE, "level": 1}, {"name": BULK, "level": 2, "max_queue_size": 2}]),
+        Router("router", classes=[FILLER, {"name": INTERACTIVE, "level": 1}, {"name": BULK, "level": 2}]),
+        Executor("executor", max_batch_size=1, **SLOW),
+    ),
+    (
+        Router(
+            "limited",
+            classes=[FILLER, {"name": INTERACTIVE, "level": 1}, {"name": BULK, "level": 2, "max_queue_size": 2}],
+        ),
         Executor("limited_executor", max_batch_size=1, **SLOW),
     ),
     (
         Router(
             "timed",
             classes=[
+                FILLER,
                 {"name": INTERACTIVE, "level": 1, "default_timeout_microseconds": 150_000},
                 {"name": BULK, "level": 2, "default_timeout_microseconds": 100_000, "timeout_action": "DELAY"},
                 {
@@ -57,17 +67,16 @@ def teach(system: Fleet, router: str) -> None:
 
 
 class Blocked:
-    """While the block lasts the executor is busy, and one dispatch may wait inside Triton."""
+    """While the block lasts the executor is busy, and whatever the router sends ahead is not one of the test's."""
 
     def __init__(self, system: Fleet, router: str, tag: int = SLOW_TAG) -> None:
         self._system, self._router, self._tag = system, router, tag
 
     def __enter__(self) -> Blocked:
-        self._reply = self._system.client.send(self._router, Call(tag=self._tag, traffic_class=INTERACTIVE))
+        self._reply = self._system.client.send(self._router, Call(tag=self._tag, traffic_class="filler"))
         time.sleep(0.1)
         assert not self._reply.done()
-        # Predicted to be done by now, so the router sends one more ahead: this one, not one of the test's.
-        self._ahead = self._system.client.send(self._router, Call(tag=0, traffic_class=INTERACTIVE))
+        self._ahead = self._system.client.send(self._router, Call(tag=0, traffic_class="filler"))
         time.sleep(0.1)
         return self
 
