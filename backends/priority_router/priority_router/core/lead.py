@@ -37,10 +37,10 @@ PAIRS: Final = 64
 COMPARE_EVERY: Final = 8
 """Dispatches between two comparisons."""
 
-TOO_SHORT: Final = 0.4
+TOO_SHORT: Final = 0.3
 """Lengthening per ns of missing spare time above which the lead grows."""
 
-LONG_ENOUGH: Final = 0.2
+LONG_ENOUGH: Final = 0.1
 """The same, below which it shrinks: what is left is noise, and a shorter lead serves urgent arrivals better."""
 
 STEP: Final = 100 * MICROSECOND
