@@ -24,10 +24,11 @@ def test_another_round_gives_other_arrivals():
     assert len(first) != len(second) or (first.at != second.at).any()
 
 
-def test_a_class_does_not_change_with_the_rate_of_another():
-    alone = poisson([ONLINE, ClassLoad("background", 0)], 30, 3)
+@pytest.mark.parametrize("others", [[], [ClassLoad("background", 0)], [ClassLoad("background", 7), ClassLoad("x", 9)]])
+def test_a_class_does_not_change_with_the_others(others):
     crowded = poisson([ONLINE, BACKGROUND], 30, 3)
-    assert_array_equal(alone.at, crowded.at[crowded.class_index == 0])
+    other = poisson([ONLINE, *others], 30, 3)
+    assert_array_equal(other.at[other.class_index == 0], crowded.at[crowded.class_index == 0])
 
 
 @given(
