@@ -4,7 +4,7 @@
  * properties of Triton's source it rests on.
  *
  *   priority   TRITONSERVER_InferenceRequestSetIntParameter: one reserved key of a BLS request becomes its priority.
- *   dispatch   pthread_cond_clockwait: the batcher's wait for a free instance is cut into short slices.
+ *   dispatch   pthread_cond_clockwait: the batcher's waits for work and a free instance are cut into short slices.
  *   guard      TRITONSERVER_InferenceRequestNew: named models refuse requests from the HTTP and gRPC front ends.
  *
  * Law: every child of the server inherits this library, so it changes nothing outside a server process, takes no lock
@@ -201,42 +201,66 @@ HOOK triton_error *TRITONSERVER_InferenceRequestSetIntParameter(triton_request *
 
 /* ---- Prompt dispatch ------------------------------------------------------------------------------------------- */
 
-static bool on_stack_above(const void *object, const void *frame)
+/*
+ * The batcher waits in two places, and in both can miss that the executor became free: with requests queued, for a free
+ * instance, on a mutex of its own stack; with none, for 500 ms on a mutex that is a member. A batch that is answered ends
+ * the second an instant before its instance counts as free, and a request that arrives in that instant wakes nobody.
+ * Its slices double while nothing wakes it, so that falling idle costs a dozen wake-ups, once.
+ */
+enum { IDLE_SLICES = 12 };
+static const int64_t second = 1000000000, idle_wait = 500000000, idle_wait_tolerance = 1000000;
+
+/* Slices in vain since this thread was last woken. */
+static _Thread_local int slices_in_vain;
+
+static int64_t nanoseconds(const struct timespec *time)
 {
-    return (uintptr_t)object - (uintptr_t)frame < STACK_REACH_BYTES;
+    return time->tv_sec * second + time->tv_nsec;
 }
 
-/* True when a slice that starts now ends before the deadline; then *end is its end. */
-static bool slice_before(clockid_t clock, const struct timespec *deadline, struct timespec *end)
+/* How long to wait at most; 0 = as long as the caller says. */
+static int64_t next_slice(bool for_instance, int64_t left)
 {
-    if (clock_gettime(clock, end) != 0)
-        return false;
-    end->tv_nsec += active.slice_nanoseconds;
-    if (end->tv_nsec >= 1000000000L) {
-        end->tv_sec += 1;
-        end->tv_nsec -= 1000000000L;
-    }
-    return end->tv_sec != deadline->tv_sec ? end->tv_sec < deadline->tv_sec : end->tv_nsec < deadline->tv_nsec;
+    if (for_instance)
+        return active.slice_nanoseconds;
+    if (left > idle_wait || left < idle_wait - idle_wait_tolerance || slices_in_vain >= IDLE_SLICES)
+        return 0;
+    return (int64_t)active.slice_nanoseconds << slices_in_vain;
 }
 
 HOOK int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
                                 const struct timespec *deadline)
 {
     clockwait_fn *clockwait = real(CLOCKWAIT);
-    struct timespec end;
+    bool for_instance = (uintptr_t)mutex - (uintptr_t)__builtin_frame_address(0) < STACK_REACH_BYTES;
+    struct timespec now, slice_end;
+    int64_t slice, end;
     int result;
 
     if (clockwait == NULL)
         return EINVAL;
-    if (!active.dispatch || !on_stack_above(mutex, __builtin_frame_address(0)) || !in_library(CALLER(), CORE_LIBRARY) ||
-        !slice_before(clock, deadline, &end))
+    if (!active.dispatch || !in_library(CALLER(), CORE_LIBRARY) || clock_gettime(clock, &now) != 0)
         return clockwait(condition, mutex, clock, deadline);
 
-    result = clockwait(condition, mutex, clock, &end);
-    if (result != ETIMEDOUT)
-        return result;
-    count(&active.counters->waits_cut);
-    return 0; /* A spurious wake-up: the caller looks again for what it waits for. */
+    slice = next_slice(for_instance, nanoseconds(deadline) - nanoseconds(&now));
+    end = nanoseconds(&now) + slice;
+    if (slice == 0 || end >= nanoseconds(deadline)) {
+        result = clockwait(condition, mutex, clock, deadline);
+    } else {
+        slice_end = (struct timespec){.tv_sec = end / second, .tv_nsec = end % second};
+        result = clockwait(condition, mutex, clock, &slice_end);
+        if (result == ETIMEDOUT && !for_instance) {
+            slices_in_vain++;
+            return 0; /* A spurious wake-up: the caller looks again for what it waits for. */
+        }
+        if (result == ETIMEDOUT) {
+            count(&active.counters->waits_cut);
+            result = 0;
+        }
+    }
+    if (result == 0)
+        slices_in_vain = 0;
+    return result;
 }
 
 /* ---- Executor guard -------------------------------------------------------------------------------------------- */
