@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prompt dispatch, by effect: who waits in the core with a mutex of its own stack sees a change that nobody signals."""
+"""Prompt dispatch, by effect: a change that nobody signals is seen by who waits in the core as the batcher does.
+
+That is with a mutex of its own stack for any time, or with a member mutex for exactly half a second.
+"""
 
 import pytest
+from priority_router.hooks import SWITCHES
 
 LONG_US = 1_500_000
 CHANGE_US = 30_000
+IDLE_US = 500_000
+IDLE_SLICES = 12
 
 
 def test_the_batchers_wait_sees_an_unsignalled_change(start):
@@ -24,9 +30,9 @@ def test_without_the_library_it_sleeps_to_its_deadline(start):
 @pytest.mark.parametrize("where", ["member", "outside"])
 def test_other_waits_are_left_alone(start, where):
     driver = start()
-    wait = driver.ask(f"wait {where} {LONG_US // 3} {CHANGE_US} 0")
+    wait = driver.ask(f"wait {where} {LONG_US // 5} {CHANGE_US} 0")
     assert (wait["wakeups"], wait["timed_out"]) == (1, True)
-    assert wait["ms"] >= 499
+    assert wait["ms"] >= 299
     assert driver.counts().waits_cut == 0
 
 
@@ -62,3 +68,63 @@ def test_the_slice_is_what_the_environment_says(start):
     }
     assert wakeups[50_000] <= 4
     assert 20 < wakeups[1_000] <= 200
+
+
+def idle(driver, total_ms, change_us=-1, signal=0, wait_us=IDLE_US):
+    """Length in ms of each wait, and whether the caller's own deadline ended it."""
+    return [tuple(wait) for wait in driver.ask(f"idle {wait_us} {total_ms} {change_us} {signal}")["waits"]]
+
+
+def test_an_idle_wait_sees_an_unsignalled_change(start):
+    driver = start()
+    waits = idle(driver, 3_000, CHANGE_US)
+    assert not any(timed_out for _, timed_out in waits)
+    # The slice in which the change falls is about as long as all before it.
+    assert 30 <= sum(ms for ms, _ in waits) < 300
+    assert driver.counts().waits_cut == 0
+
+
+def test_an_idle_wait_is_cut_a_dozen_times_and_then_no_more(start):
+    waits = idle(start(), 1_200)
+    slices, whole = waits[:IDLE_SLICES], waits[IDLE_SLICES:]
+    assert not any(timed_out for _, timed_out in slices)
+    assert all(ms >= 0.1 * 2**doublings for doublings, (ms, _) in enumerate(slices))
+    assert sum(ms for ms, _ in slices) < 500 + 300
+    assert len(whole) in {1, 2}
+    assert all(timed_out and ms >= 499 for ms, timed_out in whole)
+
+
+def test_idle_stays_idle_from_one_wait_to_the_next(start):
+    driver = start()
+    idle(driver, 1_000)
+    assert [timed_out for _, timed_out in idle(driver, 600)] == [True, True]
+
+
+@pytest.mark.parametrize("reset", ["signal", "wait for an instance"])
+def test_slices_are_short_again_after(start, reset):
+    driver = start()
+    assert len(idle(driver, 450)) >= IDLE_SLICES
+    if reset == "signal":
+        waits = idle(driver, 300, CHANGE_US, signal=1)
+        assert 30 <= waits[0][0] < 400
+        short = waits[1:]
+    else:
+        driver.ask("wait local 20000 -1 0")
+        short = idle(driver, 300)
+    assert len(short) >= 6
+    assert not any(timed_out for _, timed_out in short)
+    assert all(ms < IDLE_US / 1_000 / 2 for ms, _ in short[:6])
+
+
+@pytest.mark.parametrize("wait_us", [200_000, 490_000, 510_000, 2_000_000])
+def test_a_member_wait_of_another_length_is_left_alone(start, wait_us):
+    waits = idle(start(), 1, CHANGE_US, wait_us=wait_us)
+    assert [timed_out for _, timed_out in waits] == [True]
+    assert waits[0][0] >= wait_us / 1_000 - 1
+
+
+@pytest.mark.parametrize("off", [{"preload": False}, {"environment": {SWITCHES["dispatch"]: "0"}}])
+def test_with_the_hook_off_an_idle_wait_is_whole(start, off):
+    waits = idle(start(**off), 1, CHANGE_US)
+    assert [timed_out for _, timed_out in waits] == [True]
+    assert waits[0][0] >= 499

@@ -60,6 +60,30 @@ struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done)
     return fake_wait(local ? &own : &member, &condition, microseconds, done);
 }
 
+static double milliseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* Waits as the batcher does with nothing queued: whatever ended a wait, the next one has the whole time before it. */
+struct fake_idle fake_core_idle(long microseconds, long milliseconds, atomic_int *done)
+{
+    struct fake_idle idle = {.waits = 0};
+    double end = milliseconds_now() + (double)milliseconds;
+
+    pthread_mutex_lock(&member);
+    while (!atomic_load(done) && idle.waits < MOST_WAITS && milliseconds_now() < end) {
+        double start = milliseconds_now();
+        struct timespec deadline = fake_deadline(microseconds);
+        idle.results[idle.waits] = pthread_cond_clockwait(&condition, &member, CLOCK_MONOTONIC, &deadline);
+        idle.milliseconds[idle.waits++] = milliseconds_now() - start;
+    }
+    pthread_mutex_unlock(&member);
+    return idle;
+}
+
 void fake_core_signal(void)
 {
     pthread_cond_broadcast(&condition);

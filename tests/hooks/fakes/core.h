@@ -23,16 +23,22 @@ struct fake_wait {
     int result;
 };
 
+enum { MOST_WAITS = 64 };
+
+struct fake_idle {
+    int waits;
+    double milliseconds[MOST_WAITS];
+    int results[MOST_WAITS];
+};
+
 struct fake_error *TRITONSERVER_InferenceRequestNew(struct fake_request **, void *, const char *, int64_t);
 struct fake_error *TRITONSERVER_InferenceRequestSetIntParameter(struct fake_request *, const char *, int64_t);
 struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done);
+struct fake_idle fake_core_idle(long microseconds, long milliseconds, atomic_int *done);
 void fake_core_signal(void);
 
-/* Waits as std::condition_variable::wait_for with a predicate does, inlined into whichever object uses it. */
-static inline __attribute__((always_inline)) struct fake_wait fake_wait(pthread_mutex_t *mutex, pthread_cond_t *condition,
-                                                                        long microseconds, atomic_int *done)
+static inline struct timespec fake_deadline(long microseconds)
 {
-    struct fake_wait wait = {0, 0};
     struct timespec deadline;
 
     clock_gettime(CLOCK_MONOTONIC, &deadline);
@@ -42,6 +48,16 @@ static inline __attribute__((always_inline)) struct fake_wait fake_wait(pthread_
         deadline.tv_sec += 1;
         deadline.tv_nsec -= 1000000000;
     }
+    return deadline;
+}
+
+/* Waits as std::condition_variable::wait_for with a predicate does, inlined into whichever object uses it. */
+static inline __attribute__((always_inline)) struct fake_wait fake_wait(pthread_mutex_t *mutex, pthread_cond_t *condition,
+                                                                        long microseconds, atomic_int *done)
+{
+    struct fake_wait wait = {0, 0};
+    struct timespec deadline = fake_deadline(microseconds);
+
     pthread_mutex_lock(mutex);
     while (!atomic_load(done) && wait.result == 0) {
         wait.result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &deadline);

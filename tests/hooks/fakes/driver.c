@@ -6,6 +6,7 @@
  *   set CALLER KEY VALUE        CALLER: main, or the path of a library built from python_backend.c
  *   new CALLER VERSION MODEL
  *   wait WHERE MICROSECONDS DONE_AFTER SIGNAL   WHERE: local, member, outside; times in us; DONE_AFTER -1 = never
+ *   idle MICROSECONDS MILLISECONDS DONE_AFTER SIGNAL   waits of so many us, one after the other, for so many ms
  *   env NAME
  *   shell COMMAND               runs it as a child process; answers with its first line of output
  *   race CALLER THREADS         every thread makes its first call of each hook at the same moment
@@ -44,6 +45,11 @@ static struct fake_wait core_wait(int local, long microseconds, atomic_int *done
 {
     return ((wait_fn *)library_symbol(getenv("FAKE_CORE"), "fake_core_wait"))(local, microseconds, done);
 }
+static struct fake_idle core_idle(long microseconds, long milliseconds, atomic_int *done)
+{
+    typedef struct fake_idle idle_fn(long, long, atomic_int *);
+    return ((idle_fn *)library_symbol(getenv("FAKE_CORE"), "fake_core_idle"))(microseconds, milliseconds, done);
+}
 static void core_signal(void)
 {
 }
@@ -57,6 +63,7 @@ static struct fake_error *main_new(struct fake_request **request, const char *mo
     return TRITONSERVER_InferenceRequestNew(request, NULL, model, version);
 }
 #define core_wait fake_core_wait
+#define core_idle fake_core_idle
 #define core_signal fake_core_signal
 #endif
 
@@ -113,6 +120,25 @@ static void run_wait(const char *where, long microseconds, long done_after, int 
     printf("{\"ms\": %.3f, \"wakeups\": %ld, \"timed_out\": %s}\n",
            (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6, wait.wakeups,
            wait.result == ETIMEDOUT ? "true" : "false");
+}
+
+/* A change with a signal leaves the waiter waiting: it is a wake-up with nothing to do. */
+static void run_idle(long microseconds, long milliseconds, long done_after, int signal)
+{
+    struct change change = {done_after, signal, 0};
+    atomic_int never = 0;
+    struct fake_idle idle;
+    pthread_t thread;
+
+    if (done_after >= 0)
+        pthread_create(&thread, NULL, finish, &change);
+    idle = core_idle(microseconds, milliseconds, signal ? &never : &change.done);
+    if (done_after >= 0)
+        pthread_join(thread, NULL);
+    printf("{\"waits\": [");
+    for (int i = 0; i < idle.waits; i++)
+        printf("%s[%.3f, %s]", i > 0 ? ", " : "", idle.milliseconds[i], idle.results[i] == ETIMEDOUT ? "true" : "false");
+    puts("]}");
 }
 
 struct racer {
@@ -202,6 +228,8 @@ int main(void)
             free(request);
         } else if (sscanf(line, "wait %2047s %ld %ld %d", caller, &microseconds, &done_after, &signal) == 4) {
             run_wait(caller, microseconds, done_after, signal);
+        } else if (sscanf(line, "idle %ld %lld %ld %d", &microseconds, &number, &done_after, &signal) == 4) {
+            run_idle(microseconds, (long)number, done_after, signal);
         } else if (sscanf(line, "race %2047s %lld", caller, &number) == 2) {
             run_race(caller, (int)number);
         } else if (sscanf(line, "env %2047s", text) == 1) {
