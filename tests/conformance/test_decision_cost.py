@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import time
-from statistics import median
 
 import pytest
 from conformance.worlds import MIXES, MS
@@ -59,6 +58,6 @@ def seconds(steady: Steady, cycles: int) -> float:
 @pytest.mark.parametrize("mix", MIXES)
 def test_a_decision_at_100000_queued_costs_at_most_3_times_one_at_100(mix: str) -> None:
     short, long = (Steady(queued, MIXES[mix]()) for queued in (100, 100_000))
-    # Alternating and by the median, so that a busy machine slows both alike.
-    ratios = [seconds(long, 50) / seconds(short, 50) for _ in range(15)]
-    assert median(ratios) <= 3
+    # Alternating, and the quickest of each: what a busy machine adds is not the scheduler's.
+    pairs = [(seconds(long, 50), seconds(short, 50)) for _ in range(15)]
+    assert min(pair[0] for pair in pairs) <= 3 * min(pair[1] for pair in pairs)

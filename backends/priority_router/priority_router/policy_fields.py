@@ -53,6 +53,9 @@ DEFAULT_ALLOW_TIMEOUT_OVERRIDE: Final = True
 DEFAULT_TIMEOUT_ACTION: Final = "REJECT"
 """Triton's default: an answer that comes too late is of no use to its caller."""
 
+MAX_ROWS: Final = 8192
+"""Learned times are kept per row count; past this they would cost more than they tell."""
+
 MAX_LEVEL: Final = 2**32 - 1
 """Far above any real policy, and within what every client and front end can carry."""
 
@@ -159,7 +162,7 @@ TOP_LEVEL: Final = (
         "executor_timeout_microseconds",
         "integer",
         DEFAULT_EXECUTOR_TIMEOUT_MICROSECONDS,
-        "Time after which a call without an answer is given up.",
+        "Time after which a call without an answer is given up; at least twice the longest execution.",
         _at_least(1000),
     ),
     Field(
@@ -183,7 +186,9 @@ TOP_LEVEL: Final = (
 
 EXECUTOR_SHAPE: Final = (
     Field("instances", "integer", REQUIRED, "Instances of the executor over all devices.", _between(1, 4096)),
-    Field("max_batch_size", "integer", REQUIRED, "The executor's own, in rows; 0: no batch axis.", _at_least(0)),
+    Field(
+        "max_batch_size", "integer", REQUIRED, "The executor's own, in rows; 0: no batch axis.", _between(0, MAX_ROWS)
+    ),
 )
 
 CLASS: Final = (

@@ -22,7 +22,9 @@ def served(bench: Bench) -> Executor:
     executor = Executor(bench.triton, bench.policy, bench.driver, ErrorCodes(TritonError), bench.clock, bench.log)
     done = 0
     while done < len(bench.calls):
-        executor.serve(bench.calls[done])
+        call = bench.calls[done]
+        while call is not None:
+            call = executor.serve(call)
         done += 1
     return executor
 

@@ -23,6 +23,9 @@ TRIALS = 3
 TRIAL_AFTER = 4
 """Dispatches of a signature before smaller row counts are tried: a signature seen once is not worth it."""
 
+VISIBLE = 128
+"""A median that moved by less than this fraction (1/128) of itself leaves the curve as it is: drawing takes time."""
+
 TRIAL_AGAIN = 500
 """Dispatches of a signature after which an old row count is tried anew, so that drift is noticed; under 1 % of them."""
 
@@ -50,12 +53,13 @@ class _Median:
 
 
 class _Point:
-    """One row count of a curve: its time, and how often and how lately it was sent."""
+    """One row count of a curve: its time, as learned and as last drawn, and how often and how lately it was sent."""
 
-    __slots__ = ("last_sent", "median", "sent")
+    __slots__ = ("drawn", "last_sent", "median", "sent")
 
     def __init__(self) -> None:
         self.median = _Median()
+        self.drawn: int | None = None
         self.sent = 0
         self.last_sent = 0
 
@@ -78,10 +82,10 @@ class _Curve:
         point.last_sent = self._sent
 
     def learn(self, rows: int, sample: int) -> None:
-        median = self.points.setdefault(rows, _Point()).median
-        before = median.value
-        median.add(sample)
-        if median.value != before:
+        point = self.points.setdefault(rows, _Point())
+        point.median.add(sample)
+        time = point.median.value
+        if time is not None and (point.drawn is None or abs(time - point.drawn) * VISIBLE > point.drawn):
             self._redraw()
 
     def forget(self, rows: int) -> bool:
@@ -126,7 +130,7 @@ class _Curve:
         self.times = [None] * (self._max_rows + 1)
         below: tuple[int, int] | None = None
         for rows in sorted(self.points):
-            time = self.points[rows].median.value
+            time = self.points[rows].drawn = self.points[rows].median.value
             if time is None:
                 continue
             if below is not None:

@@ -242,6 +242,7 @@ class Driver:
                     self._finish(action.request_id, action.error)
         except Exception as error:  # noqa: BLE001 - a fault of the core must not stop the router
             self._start_over(error)
+            calls.clear()
             moment = None
         self.alarm.set(None if moment is None else max(moment, now + LEAST_SLEEP))
         if calls and self._waiting:

@@ -56,13 +56,8 @@ class Executor:
         self._memory = pb.PreferredMemory(pb.TRITONSERVER_MEMORY_CPU, 0)
         self.levels_sent = 0
 
-    def serve(self, call: Call) -> None:
-        """Carries out one call, and those that follow it at once."""
-        following: Call | None = call
-        while following is not None:
-            following = self._carry_out(following)
-
-    def _carry_out(self, call: Call) -> Call | None:
+    def serve(self, call: Call) -> Call | None:
+        """Carries out one call; returns the one that is to follow it at once in the same thread."""
         started = None
         outputs = None
         error: RequestError | None = None

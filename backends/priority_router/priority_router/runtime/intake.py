@@ -70,7 +70,7 @@ class Intake:
             tensors.sort(key=_name)
         rows = self._rows(tensors)
         try:
-            classified = self._classifier.classify(class_tensor, request.parameters(), rows)
+            classified = self._classifier.classify(class_tensor, _parameters(request), rows)
         except UnknownClass:
             self.unknown_classes += 1
             raise
@@ -111,6 +111,14 @@ class Intake:
                 self._wanted.clear()
             wanted = self._wanted[key] = Wanted(key - TIMING_OUTPUTS, QUEUE_OUTPUT in key, EXECUTOR_OUTPUT in key)
         return wanted
+
+
+def _parameters(request: Any) -> str:
+    try:
+        text: str = request.parameters()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the request's parameters are not UTF-8: {error}") from None
+    return text
 
 
 def _name(item: tuple[str, Array]) -> str:

@@ -7,11 +7,12 @@ cannot be sent is logged and counted, since Triton takes no second one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from priority_router.errors import InternalFault, Outcome, RequestError
+from priority_router.errors import ExecutorFailed, InternalFault, Outcome, RequestError
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import Tally
 from priority_router.runtime.translate import ErrorCodes
@@ -41,6 +42,9 @@ class Replies:
         job, error = answer
         try:
             response = self._response(job) if error is None else self._refusal(error)
+        except RequestError as fault:
+            error = fault
+            response = self._refusal(error)
         except Exception as fault:  # noqa: BLE001 - the caller is told
             self._log.exception("reply", "building a reply failed", fault)
             error = InternalFault(f"the router failed to build the reply: {fault!r}")
@@ -50,6 +54,7 @@ class Replies:
         except Exception as fault:  # noqa: BLE001 - nothing more can be said to this caller
             tally.failed_sends += 1
             self._log.error("send", f"a reply could not be sent: {fault}")
+            error = InternalFault("the reply could not be sent")
         queue_ns = None if job.first_exec is None else job.first_exec - job.arrived
         outcome = Outcome.SUCCESS if error is None else error.outcome
         tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
@@ -72,4 +77,15 @@ class Replies:
         if len(job.pieces) == 1:
             return list(job.pieces[0][1])
         pieces = [dict(tensors) for _, tensors in sorted(job.pieces, key=lambda piece: piece[0])]
-        return [(name, np.concatenate([piece[name] for piece in pieces])) for name in pieces[0]]
+        return [(name, _concatenated(name, [piece[name] for piece in pieces])) for name in pieces[0]]
+
+
+def _concatenated(name: str, arrays: Sequence[Array]) -> Array:
+    try:
+        return np.concatenate(arrays)
+    except ValueError:
+        shapes = " and ".join(sorted({str(list(array.shape)) for array in arrays}))
+        raise ExecutorFailed(
+            f"output {name!r}: the request was split to fit the executor, and its answers of shapes {shapes} cannot be "
+            "put together"
+        ) from None

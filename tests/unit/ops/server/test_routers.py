@@ -34,6 +34,15 @@ def test_only_version_folders_count(repository):
     assert routers.find_routers([repository]) == []
 
 
+def test_the_highest_version_counts(repository):
+    policy = add(repository)
+    for version, executor in (("2", "second"), ("10", "tenth")):
+        folder = policy.parent.with_name(version)
+        folder.mkdir()
+        (folder / policy.name).write_text(policy.read_text().replace('"executor"', f'"{executor}"'))
+    assert [router.executor for router in routers.find_routers([repository])] == ["tenth"]
+
+
 def test_a_broken_policy_is_named(repository):
     policy = add(repository, colour="red")
     with pytest.raises(PolicyError, match="colour") as caught:

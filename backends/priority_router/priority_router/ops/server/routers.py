@@ -36,7 +36,7 @@ class Router:
 
 
 def find_routers(repositories: Iterable[Path]) -> list[Router]:
-    """Every router, one entry per version folder with a policy, sorted by path.
+    """Every router, read from its highest version, which is the one that Triton serves unless told otherwise.
 
     Raises:
         SetupError: a repository is missing or is a model's folder.
@@ -45,18 +45,22 @@ def find_routers(repositories: Iterable[Path]) -> list[Router]:
     found = []
     for repository in repositories:
         check_repository(repository)
-        for path in sorted(repository.glob(f"*/*/{POLICY_FILE}")):
-            if path.parent.name.isdigit():
-                policy = load_policy(path)
-                found.append(
-                    Router(
-                        path.parent.parent.name,
-                        policy.executor,
-                        policy.scheduling.instances,
-                        policy.guard_executor,
-                        policy.scheduling.levels,
-                    )
+        newest: dict[str, Path] = {}
+        for path in repository.glob(f"*/*/{POLICY_FILE}"):
+            model, version = path.parts[-3:-1]
+            if version.isdigit() and (model not in newest or int(version) > int(newest[model].parent.name)):
+                newest[model] = path
+        for model in sorted(newest):
+            policy = load_policy(newest[model])
+            found.append(
+                Router(
+                    model,
+                    policy.executor,
+                    policy.scheduling.instances,
+                    policy.guard_executor,
+                    policy.scheduling.levels,
                 )
+            )
     return found
 
 
