@@ -60,10 +60,8 @@ def number(spread: Spread, scale: float = 1.0) -> str:
 
 
 def short(value: float) -> str:
-    """No decimals from 100 on, else three digits."""
-    if abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    """Three digits, and all of those before the point."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -119,7 +117,7 @@ def aims_section() -> Iterator[str]:
                     name,
                     aim["text"],
                     aim["arm"],
-                    f"at {'most' if aim['at_most'] else 'least'} {aim['limit']:.2f}",
+                    f"at {'most' if aim['at_most'] else 'least'} {aim['limit']:g}",
                     number(aim["reached"]),
                     {True: "met", False: "**missed**", None: "not measured"}[aim["met"]],
                 ]

@@ -175,10 +175,8 @@ def _cell(spread: Mapping[str, float] | None, scale: float = 1.0, unit: str = ""
 
 
 def _short(value: float) -> str:
-    """Three significant digits at least, no decimals from 100 on."""
-    if abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    """Three digits, and all of those before the point."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -188,10 +186,10 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def verdict_text(verdict: Verdict) -> str:
     """One aim in one line."""
-    limit = f"at {'most' if verdict.at_most else 'least'} {verdict.limit:.2f}"
+    limit = f"at {'most' if verdict.at_most else 'least'} {verdict.limit:g}"
     if verdict.reached is None:
         return f"not measured  {verdict.arm}: {verdict.text}, {limit}"
     word = "met   " if verdict.met else "missed"
     reached = verdict.reached
-    spread = "" if reached.low == reached.high else f" ({reached.low:.2f}-{reached.high:.2f})"
-    return f"{word}  {verdict.arm}: {verdict.text}: {reached.median:.2f}{spread}, {limit}"
+    spread = "" if reached.low == reached.high else f" ({reached.low:.3g}-{reached.high:.3g})"
+    return f"{word}  {verdict.arm}: {verdict.text}: {reached.median:.3g}{spread}, {limit}"
