@@ -2,6 +2,7 @@
 """Each hook on the real server, by effect: what is so with its switch on and is not with its switch off."""
 
 import itertools
+import random
 import time
 from dataclasses import dataclass
 
@@ -11,13 +12,15 @@ from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, SWITCHES
 from priority_router.ops.server import Server
 from support.clients import Call, client, metrics
 from support.hook_models import CALLER, EXECUTOR, counts_of, marker_of, write_repository
-from support.models import Executor, Record
+from support.models import Executor, Record, write_executor
 
 BLOCKER, URGENT = 100, 7
 BACKGROUND = list(range(1, 7))
 SETTLE_SECONDS = 10
 HEAD_START_SECONDS = 0.3
 STALL_SECONDS = 0.4
+QUICK = "quick"
+QUICK_CALLS = 1_500
 
 
 @dataclass
@@ -31,6 +34,7 @@ class Case:
 def case(request, start_server, tmp_path_factory):
     repository = tmp_path_factory.mktemp("hooks") / "repository"
     record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02, sleep_tags={BLOCKER: 2.5}))
+    write_executor(repository, Executor(name=QUICK, max_batch_size=1))
     switches = {} if request.param == "on" else dict.fromkeys(SWITCHES.values(), "0")
     return Case(start_server(repository, hooks=True, environment=switches), record, request.param == "on")
 
@@ -112,6 +116,23 @@ def test_the_executor_does_not_stand_idle_between_batches(case, order):
         # By chance Triton sees some free instances at once, but never twenty in a row.
         assert stalls >= 2
         assert cut == 0
+
+
+def test_a_request_just_after_an_answer_does_not_wait_for_the_next_one(case):
+    """One caller, who sends again a moment after each answer, before and after the instance counts as free."""
+    delays = random.Random(1)
+    stalls = calls = 0
+    with client(case.server.grpc) as grpc:
+        grpc.infer(QUICK, Call(tag=1))
+        while calls < QUICK_CALLS and not stalls:
+            end = time.monotonic() + delays.uniform(0, 0.0003)
+            while time.monotonic() < end:
+                pass
+            reply = grpc.infer(QUICK, Call(tag=1))
+            assert reply.ok, reply.message
+            stalls += reply.seconds > STALL_SECONDS
+            calls += 1
+    assert stalls == (0 if case.on else 1), f"after {calls} calls"
 
 
 def test_one_line_in_the_log_and_a_mark_for_the_models(case):

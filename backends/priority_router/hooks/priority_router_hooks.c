@@ -41,7 +41,7 @@
 
 enum { DEFAULT_SLICE_MICROSECONDS = 100, LONGEST_SLICE_MICROSECONDS = 500000 };
 
-/* The batcher keeps its mutex in a frame of a few hundred bytes; every other mutex that Triton waits with is a member. */
+/* The batcher keeps that mutex in a frame of a few hundred bytes; every other one that Triton waits with is a member. */
 enum { STACK_REACH_BYTES = 4096 };
 
 enum { TRITONSERVER_ERROR_INTERNAL = 1, TRITONSERVER_ERROR_INVALID_ARG = 3 };
@@ -203,9 +203,9 @@ HOOK triton_error *TRITONSERVER_InferenceRequestSetIntParameter(triton_request *
 
 /*
  * The batcher waits in two places, and in both can miss that the executor became free: with requests queued, for a free
- * instance, on a mutex of its own stack; with none, for 500 ms on a mutex that is a member. A batch that is answered ends
- * the second an instant before its instance counts as free, and a request that arrives in that instant wakes nobody.
- * Its slices double while nothing wakes it, so that falling idle costs a dozen wake-ups, once.
+ * instance, on a mutex of its own stack; with none, for 500 ms on a mutex that is a member. The end of a batch wakes the
+ * second an instant before the instance counts as free, and a request that arrives in that instant wakes nobody. Its
+ * slices double while nothing wakes it, so that falling idle costs a dozen wake-ups, once.
  */
 enum { IDLE_SLICES = 12 };
 static const int64_t second = 1000000000, idle_wait = 500000000, idle_wait_tolerance = 1000000;
