@@ -79,21 +79,20 @@ class Driver:
 
     def __init__(self, program: Path, preload: str, environment: Mapping[str, str] | None = None) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRIORITY_ROUTER_")}
-        self._environment = {**inherited, "LD_PRELOAD": preload, **(environment or {})}
+        environ = {**inherited, "LD_PRELOAD": preload, **(environment or {})}
         # LeakSanitizer cannot run under a tracer, and what the fakes leak is not the question.
-        self._environment["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
-        self._program = program
+        environ["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
         self.stderr = ""
-
-    def __enter__(self) -> Driver:
         self._process = subprocess.Popen(
-            [str(self._program)],
+            [str(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environment,
+            env=environ,
             text=True,
         )
+
+    def __enter__(self) -> Driver:
         return self
 
     def ask(self, command: str) -> dict[str, Any]:
@@ -130,6 +129,8 @@ class Driver:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._process.returncode is not None:
+            return
         try:
             _, self.stderr = self._process.communicate(timeout=20)
         except subprocess.TimeoutExpired:
