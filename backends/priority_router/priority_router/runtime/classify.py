@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from priority_router.config import RouterPolicy, SourceKind
 from priority_router.errors import InvalidRequest
-from priority_router.runtime.work import CLASS_TENSOR, Array
-
-CLASS_PARAMETER = "class"
+from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR
+from priority_router.runtime.work import Array
 
 _LONGEST_SHOWN = 64
 

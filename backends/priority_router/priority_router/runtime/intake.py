@@ -12,13 +12,10 @@ from typing import Any, Final
 from priority_router.config import RouterPolicy
 from priority_router.core.values import MICROSECOND, Request
 from priority_router.errors import InvalidRequest
+from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT, TIMING_OUTPUTS
 from priority_router.runtime import codec
 from priority_router.runtime.classify import Classifier, UnknownClass
 from priority_router.runtime.work import (
-    CLASS_TENSOR,
-    EXECUTOR_OUTPUT,
-    QUEUE_OUTPUT,
-    TIMING_OUTPUTS,
     Array,
     Job,
     Tensors,

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from priority_router.errors import ExecutorFailed, InternalFault, Outcome, RequestError
+from priority_router.interface import EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import Tally
 from priority_router.runtime.translate import ErrorCodes
-from priority_router.runtime.work import EXECUTOR_OUTPUT, QUEUE_OUTPUT, Answer, Array, Job, timing
+from priority_router.runtime.work import Answer, Array, Job, timing
 
 
 class Replies:

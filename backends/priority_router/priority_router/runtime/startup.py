@@ -23,7 +23,7 @@ from priority_router.hooks import (
     HookMarker,
     parse_guarded_models,
 )
-from priority_router.runtime.work import CLASS_TENSOR, TIMING_OUTPUTS
+from priority_router.interface import CLASS_TENSOR, TIMING_OUTPUTS
 
 _ONE_CPU_INSTANCE = "instance_group { kind: KIND_CPU count: 1 }"
 

@@ -8,18 +8,13 @@ alone; ``driver`` says at each hand-over who answers the caller.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priority_router.core.values import Dispatch, Request
 from priority_router.errors import RequestError
-
-CLASS_TENSOR: Final = "CLASS"
-QUEUE_OUTPUT: Final = "ROUTER_QUEUE_US"
-EXECUTOR_OUTPUT: Final = "ROUTER_EXECUTOR_US"
-TIMING_OUTPUTS: Final = frozenset((QUEUE_OUTPUT, EXECUTOR_OUTPUT))
 
 Array = NDArray[Any]
 Tensors = Sequence[tuple[str, Array]]

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priority_router.errors import PriorityRouterError
+from priority_router.interface import QUEUE_OUTPUT
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.arrivals import SECOND, Schedule
 from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
@@ -31,8 +32,6 @@ from priority_router.ops.bench.wire import Outcome, Route, Tensor
 # Between the last process being ready and the first arrival: time for the parent to tell all of them.
 _LEAD_NS = SECOND // 5
 _READY_SECONDS = 60.0
-
-QUEUE_TIME_OUTPUT = "ROUTER_QUEUE_US"
 
 
 class LoadError(PriorityRouterError):
@@ -104,7 +103,7 @@ class _Record:
         if outcome is Outcome.OTHER:
             self.failures[status, text] += 1
         elif self.queue_time and outcome is Outcome.SUCCESS:
-            waited = wire.int64_output(reply, QUEUE_TIME_OUTPUT)
+            waited = wire.int64_output(reply, QUEUE_OUTPUT)
             if waited is not None:
                 self.queue_us[index] = waited
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.interface import CLASS_TENSOR
+
 Tensor = NDArray[Any]
 
 _DTYPES = {
@@ -101,7 +103,7 @@ def encode(host: str, route: Route, inputs: Mapping[str, Tensor], outputs: Seque
     if route.class_name is not None:
         rows = len(next(iter(inputs.values()))) if route.batched else 0
         shape = (rows, 1) if route.batched else (1,)
-        tensors["CLASS"] = np.full(shape, route.class_name, dtype=object)
+        tensors[CLASS_TENSOR] = np.full(shape, route.class_name, dtype=object)
     described, payload = [], []
     for name, array in tensors.items():
         dtype, data = _tensor_bytes(name, array)

@@ -18,6 +18,7 @@ import tritonclient.http
 
 from priority_router.config import POLICY_FILE, load_policy
 from priority_router.errors import SetupError
+from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.bench import executor_stats, load
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, ExecutorShape, policy_text, routes
 from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
@@ -212,12 +213,10 @@ def classify(server: Server, models: Path, shown: Sequence[Sample]) -> list[Clas
         for sample in shown:
             content = tritonclient.http.InferInput(filetype.INPUT, list(sample.features.shape), "INT32")
             content.set_data_from_numpy(sample.features)
-            traffic_class = tritonclient.http.InferInput("CLASS", [1, 1], "BYTES")
+            traffic_class = tritonclient.http.InferInput(CLASS_TENSOR, [1, 1], "BYTES")
             traffic_class.set_data_from_numpy(np.array([[ONLINE]], np.object_))
             result = client.infer(ROUTER, [content, traffic_class])
             label, score = filetype.best_label(result.as_numpy(filetype.OUTPUT)[0], labels)
-            queue_us, executor_us = (
-                int(result.as_numpy(name)[0, 0]) for name in ("ROUTER_QUEUE_US", "ROUTER_EXECUTOR_US")
-            )
+            queue_us, executor_us = (int(result.as_numpy(name)[0, 0]) for name in (QUEUE_OUTPUT, EXECUTOR_OUTPUT))
             answers.append(Classified(sample.path, label, score, queue_us, executor_us))
     return answers

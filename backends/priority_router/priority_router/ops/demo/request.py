@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.demo import filetype
 
 
@@ -28,13 +29,13 @@ def body(features: NDArray[np.int32], traffic_class: str | None, top: int) -> di
     """
     inputs = [_tensor(filetype.INPUT, "INT32", features.tolist())]
     if traffic_class is not None:
-        inputs.append(_tensor("CLASS", "BYTES", [traffic_class]))
+        inputs.append(_tensor(CLASS_TENSOR, "BYTES", [traffic_class]))
     return {
         "inputs": inputs,
         "outputs": [
             {"name": filetype.OUTPUT, "parameters": {"classification": top}},
-            {"name": "ROUTER_QUEUE_US"},
-            {"name": "ROUTER_EXECUTOR_US"},
+            {"name": QUEUE_OUTPUT},
+            {"name": EXECUTOR_OUTPUT},
         ],
     }
 

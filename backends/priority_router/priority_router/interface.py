@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names that clients and model configurations see. Constants only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLASS_TENSOR: Final = "CLASS"
+"""Optional input: the class of a request, BYTES, one value per row."""
+
+CLASS_PARAMETER: Final = "class"
+"""Request parameter that names the class where there is no tensor."""
+
+QUEUE_OUTPUT: Final = "ROUTER_QUEUE_US"
+"""Output: microseconds from ``execute`` to the executor call of the first part, INT64, one value per row."""
+
+EXECUTOR_OUTPUT: Final = "ROUTER_EXECUTOR_US"
+"""Output: microseconds between executor call and return, summed over the parts of a split request; likewise."""
+
+TIMING_OUTPUTS: Final = frozenset((QUEUE_OUTPUT, EXECUTOR_OUTPUT))
