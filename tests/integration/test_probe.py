@@ -11,9 +11,25 @@ import urllib.request
 
 import pytest
 from priority_router.ops import cli
-from support.models import EXTRA, TAG, TEXT, ErrorReply, Executor, Tensor, X, write_executor, write_pair
+from support.clients import Call, client, metrics
+from support.fleet import eventually
+from support.models import (
+    BULK,
+    EXTRA,
+    INTERACTIVE,
+    TAG,
+    TEXT,
+    ErrorReply,
+    Executor,
+    Router,
+    Tensor,
+    X,
+    write_executor,
+    write_pair,
+)
 
 HALF = Tensor("X", "TYPE_FP32", (-1, 3))
+BUSY_QUEUE = 'priority_router_queue_size{class="bulk",model="router_busy"}'
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +43,8 @@ def server(start_server, tmp_path_factory):
     error = {0: ErrorReply("the weights\nare gone", "INTERNAL")}
     write_executor(repository, Executor("failing", inputs=(X, required_tag), error_tags=error))
     write_executor(repository, Executor("slow", batch_seconds=3))
+    busy = Executor("busy", batch_seconds=0.3, max_batch_size=1)
+    write_pair(repository, Router("router_busy", policy={"guard_executor": False}), busy)
     return start_server(repository)
 
 
@@ -59,6 +77,31 @@ def test_a_model_that_does_not(server, capsys, protocol, model, reason):
     assert any(part in said for part in reason.split("|")), said
     assert said.count("\n") == 1, "the reason is not one line"
     assert seconds < 3
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_an_urgent_class_does_not_wait_behind_a_backlog(server, capsys, protocol):
+    url = f"{protocol}://{getattr(server, protocol)}"
+    words = ("--url", url, "--model", "router_busy", "--timeout", "1.5")
+    with client(server.grpc) as sender:
+        backlog = [sender.send("router_busy", Call(tag=tag, traffic_class=BULK)) for tag in range(16)]
+        eventually(lambda: metrics(server.metrics)[BUSY_QUEUE] >= 12)
+        urgent, _, _ = probe(capsys, *words, "--class", INTERACTIVE)
+        default, said, _ = probe(capsys, *words)
+        for reply in backlog:
+            reply.result()
+    assert (urgent, default) == (0, 1)
+    assert "no answer within 1.5 s" in said or "Deadline Exceeded" in said
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+@pytest.mark.parametrize(
+    ("model", "reason"), [("router", "class 'gold' is unknown"), ("slow", "the model has no input CLASS")]
+)
+def test_a_class_that_nobody_knows(server, capsys, protocol, model, reason):
+    url = f"{protocol}://{getattr(server, protocol)}"
+    status, said, _ = probe(capsys, "--url", url, "--model", model, "--class", "gold")
+    assert (status, reason in said) == (1, True), said
 
 
 def test_the_wrong_port_is_said(server, capsys):

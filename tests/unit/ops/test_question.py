@@ -30,6 +30,30 @@ def test_only_optional_inputs_are_all_sent():
     ]
 
 
+def test_a_class_is_sent_beside_the_required_inputs():
+    made = zero_inputs(config(entry(), entry("CLASS", "TYPE_STRING", [1], optional=True)), "größte")
+    assert made == [ZeroTensor("X", "FP32", (1, 4)), ZeroTensor("CLASS", "BYTES", (1, 1), "größte".encode())]
+    assert made[1].raw == b"\x08\0\0\0" + "größte".encode()
+
+
+def test_no_class_is_invented_where_all_inputs_are_optional():
+    inputs = config(entry("A", optional=True), entry("CLASS", "TYPE_STRING", [1], optional=True))
+    assert [tensor.name for tensor in zero_inputs(inputs)] == ["A"]
+    assert [tensor.name for tensor in zero_inputs(inputs, "urgent")] == ["A", "CLASS"]
+
+
+def test_a_required_class_is_sent_in_either_case():
+    inputs = config(entry("CLASS", "TYPE_STRING", [1]))
+    assert zero_inputs(inputs) == [ZeroTensor("CLASS", "BYTES", (1, 1))]
+    assert zero_inputs(inputs, "urgent") == [ZeroTensor("CLASS", "BYTES", (1, 1), b"urgent")]
+
+
+@pytest.mark.parametrize("inputs", [[entry()], [entry(), entry("CLASS", "TYPE_INT64", [1])]])
+def test_a_model_that_takes_no_class_is_said(inputs):
+    with pytest.raises(Unanswerable, match="no input CLASS, so it cannot be asked as class 'urgent'"):
+        zero_inputs(config(*inputs), "urgent")
+
+
 def test_an_unknown_type_is_said():
     with pytest.raises(Unanswerable, match="input X has type INVALID"):
         zero_inputs(config(entry(data_type="TYPE_INVALID")))

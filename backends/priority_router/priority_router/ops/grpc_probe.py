@@ -12,13 +12,14 @@ from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 from priority_router.ops.probe.question import zero_inputs
 
 
-def ask(address: str, model: str, timeout: float) -> str:
+def ask(address: str, model: str, timeout: float, class_name: str | None = None) -> str:
     """Sends one request of zeros.
 
     Args:
         address: ``HOST:PORT``.
         model: the model to ask.
         timeout: seconds for both calls together.
+        class_name: class to ask as; None is the policy's default class.
 
     Returns:
         What went wrong; empty after a real answer.
@@ -28,10 +29,10 @@ def ask(address: str, model: str, timeout: float) -> str:
         try:
             reply = client.get_model_config(model, as_json=True, client_timeout=timeout)
             inputs = []
-            for zeros in zero_inputs(reply["config"]):
+            for zeros in zero_inputs(reply["config"], class_name):
                 tensor = tritonclient.grpc.InferInput(zeros.name, list(zeros.shape), zeros.datatype)
                 kind = triton_to_np_dtype(zeros.datatype)
-                tensor.set_data_from_numpy(np.full(zeros.shape, b"" if kind is np.object_ else 0, kind))
+                tensor.set_data_from_numpy(np.full(zeros.shape, zeros.text if kind is np.object_ else 0, kind))
                 inputs.append(tensor)
             answer = client.infer(model, inputs, client_timeout=max(0.001, deadline - time.monotonic()))
         except InferenceServerException as error:

@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     started = time.monotonic()
     try:
-        probe(options.url, options.model, options.timeout)
+        probe(options.url, options.model, options.timeout, options.class_name)
     except ProbeFailed as reason:
         print(f"priority-router probe: {options.model} at {options.url}: {reason}", file=sys.stderr)
         return 1
@@ -46,13 +46,14 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def probe(url: str, model: str, timeout: float) -> None:
-    """Sends one request of zeros, as the model's default class, and waits for a real answer.
+def probe(url: str, model: str, timeout: float, class_name: str | None = None) -> None:
+    """Sends one request of zeros and waits for a real answer.
 
     Args:
         url: ``http://HOST:PORT``, ``https://...`` or ``grpc://...``; the last needs the package tritonclient.
         model: the model to ask, normally a router.
         timeout: seconds for everything: connecting, reading the configuration, the answer.
+        class_name: class to ask as, sent as the input ``CLASS``; None is the policy's default class.
 
     Raises:
         ProbeFailed: with the reason.
@@ -65,7 +66,7 @@ def probe(url: str, model: str, timeout: float) -> None:
     except ValueError:
         raise ProbeFailed("not an address: the port is not a number from 0 to 65535") from None
     ask = _ask_grpc if parts.scheme == "grpc" else _ask_http
-    _within(timeout, lambda: ask(parts, model, timeout))
+    _within(timeout, lambda: ask(parts, model, timeout, class_name))
 
 
 def _within(timeout: float, ask: Callable[[], None]) -> None:
@@ -95,13 +96,13 @@ def _within(timeout: float, ask: Callable[[], None]) -> None:
         raise error
 
 
-def _ask_http(address: urllib.parse.SplitResult, model: str, timeout: float) -> None:
+def _ask_http(address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None) -> None:
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=timeout)
     path = f"{address.path.rstrip('/')}/v2/models/{urllib.parse.quote(model, safe='')}"
     try:
         config = _json_object(_request(connection, "GET", f"{path}/config"))
-        body, header_length = encode(zero_inputs(config))
+        body, header_length = encode(zero_inputs(config, class_name))
         headers = {
             "Content-Type": "application/octet-stream",
             "Inference-Header-Content-Length": str(header_length),
@@ -149,11 +150,11 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _ask_grpc(address: urllib.parse.SplitResult, model: str, timeout: float) -> None:
+def _ask_grpc(address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None) -> None:
     # Optional: the wire needs a package that NVIDIA's server image does not have.
     from priority_router.ops import grpc_probe
 
-    error = grpc_probe.ask(address.netloc, model, timeout)
+    error = grpc_probe.ask(address.netloc, model, timeout, class_name)
     if error:
         raise ProbeFailed(_one_line(error))
 
@@ -169,6 +170,13 @@ def _parser() -> argparse.ArgumentParser:
         "--url", default=DEFAULT_URL, help="http://, https:// or (with tritonclient) grpc:// (default %(default)s)"
     )
     parser.add_argument("--model", default=DEFAULT_MODEL, help="model to ask (default %(default)s)")
+    parser.add_argument(
+        "--class",
+        dest="class_name",
+        metavar="NAME",
+        help="class to ask as, so that a backlog of others does not hold the answer up (default the policy's "
+        "default_class)",
+    )
     parser.add_argument(
         "--timeout",
         type=_seconds,

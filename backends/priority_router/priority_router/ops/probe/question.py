@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 _ITEM_BYTES: Final = {
@@ -26,8 +26,14 @@ _ITEM_BYTES: Final = {
     "BF16": 2,
     "FP32": 4,
     "FP64": 8,
-    "BYTES": 4,  # an empty string is its length, as 32 bits
+    "BYTES": 4,  # a text's length, before it
 }
+
+
+CLASS_INPUT: Final = "CLASS"
+"""A router's input that names the class of a request."""
+
+_CLASS_ENTRY: Final = (CLASS_INPUT, "TYPE_STRING")
 
 
 class Unanswerable(Exception):
@@ -36,40 +42,55 @@ class Unanswerable(Exception):
 
 @dataclass(frozen=True)
 class ZeroTensor:
-    """An input of zeros, or of empty strings.
+    """An input of zeros or, where it is one of texts, of one text over and over.
 
     Attributes:
         name: the input.
         datatype: as the protocol spells it, such as ``FP32`` or ``BYTES``.
         shape: with the batch axis, every length at least 1.
+        text: every element of an input of type ``BYTES``.
     """
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    text: bytes = b""
 
     @property
     def raw(self) -> bytes:
         """The tensor in the protocol's binary form."""
-        return bytes(_ITEM_BYTES[self.datatype] * math.prod(self.shape))
+        item = bytes(_ITEM_BYTES[self.datatype])
+        if self.datatype == "BYTES":
+            item = len(self.text).to_bytes(_ITEM_BYTES["BYTES"], "little") + self.text
+        return item * math.prod(self.shape)
 
 
-def zero_inputs(config: Mapping[str, Any]) -> list[ZeroTensor]:
+def zero_inputs(config: Mapping[str, Any], class_name: str | None = None) -> list[ZeroTensor]:
     """The smallest inputs that a model accepts by its configuration.
 
     Args:
         config: the model's configuration as JSON, with every field named as in ``config.pbtxt``.
+        class_name: sent as the input ``CLASS``; None leaves the class to the router.
 
     Returns:
         One row of every input that is not optional, or of every input where all are optional. Free lengths become 1.
 
     Raises:
-        Unanswerable: an input has no known type.
+        Unanswerable: an input has no known type, or the model has no input for the class.
     """
     inputs: Sequence[Mapping[str, Any]] = config.get("input") or []
-    required = [entry for entry in inputs if not entry.get("optional")] or inputs
+    required = [entry for entry in inputs if not entry.get("optional")]
+    # An empty text is no class, so that input is not among those invented.
+    asked = required or [entry for entry in inputs if entry.get("name") != CLASS_INPUT] or inputs
     batch = (1,) if int(config.get("max_batch_size", 0)) > 0 else ()
-    return [_zeros(entry, batch) for entry in required]
+    made = {tensor.name: tensor for tensor in (_zeros(entry, batch) for entry in asked)}
+    if class_name is not None:
+        takes_class = [entry for entry in inputs if (entry.get("name"), entry.get("data_type")) == _CLASS_ENTRY]
+        if not takes_class:
+            raise Unanswerable(f"the model has no input {CLASS_INPUT}, so it cannot be asked as class {class_name!r}")
+        text = class_name.encode(errors="surrogateescape")
+        made[CLASS_INPUT] = replace(_zeros(takes_class[0], batch), text=text)
+    return list(made.values())
 
 
 def encode(inputs: Sequence[ZeroTensor]) -> tuple[bytes, int]:
