@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -37,6 +38,13 @@ def test_a_request_comes_back(router: Router) -> None:
     request = named("online", 3, 4.0)
     router.execute([request])
     assert request.sender.reply.arrays()["Y"].tolist() == [[8, 8]] * 3
+
+
+def test_threads_take_turns_often_enough_for_the_timer(triton: Triton, monkeypatch: pytest.MonkeyPatch) -> None:
+    intervals: list[float] = []
+    monkeypatch.setattr(sys, "setswitchinterval", intervals.append)
+    Router(triton, policy(), Surroundings("router")).close()
+    assert intervals == [0.0005]
 
 
 def test_bad_requests_do_not_disturb_their_neighbours(router: Router, triton: Triton) -> None:
