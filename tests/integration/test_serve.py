@@ -14,7 +14,7 @@ import pytest
 from priority_router.ops.server import ports
 from support.clients import Call, client
 from support.models import Executor, Router, write_executor, write_pair
-from support.serving import READY_SECONDS, Serving, living, serving
+from support.serving import READY_SECONDS, STOP_BOUND_SECONDS, Serving, living, serving
 
 
 @pytest.fixture
@@ -84,19 +84,23 @@ def test_a_busy_port_is_named_before_anything_starts(tmp_path, repository, busy)
 
 
 def test_a_server_that_still_stops_is_noticed_and_its_ports_are_free_at_once_afterwards(tmp_path, repository):
-    write_executor(repository, Executor())
+    write_pair(repository, executor=Executor(sleep_tags={7: 60}, max_batch_size=1))
     words = ["--model-repository", repository, *port_words(free_ports())]
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
-    with serving(tmp_path / "a", *words, pick_ports=False) as first:
-        first.ready()
+    with (
+        serving(tmp_path / "a", *words, pick_ports=False) as first,
+        client(first.ready()[1]) as sender,
+    ):
+        sender.send("router", Call(tag=7))  # holds the drain up, so that there is time to look
+        time.sleep(0.5)
         first.order()
         time.sleep(0.5)
         assert first.process.poll() is None, "it stopped too fast for this test to mean anything"
         status, said = refused(tmp_path / "b", *words, pick_ports=False)
         assert status == 1
         assert "is in use, perhaps by a server that is still stopping" in said
-        assert first.ended() == 0
+        assert first.ended(STOP_BOUND_SECONDS) == 0
         with serving(tmp_path / "c", *words, pick_ports=False) as second:
             second.ready()
 
