@@ -84,7 +84,7 @@ def test_a_router_serves_before_its_executor_and_recovers_by_itself(system: Flee
     assert system.client.infer("reloaded", Call(tag=1)).ok
 
 
-def test_an_executor_reloaded_under_load_costs_no_answer(loaded: Fleet, control: Any) -> None:
+def test_an_executor_reloaded_under_load_leaves_no_caller_without_an_answer(loaded: Fleet, control: Any) -> None:
     futures = [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 140)]
     time.sleep(0.2)
     control.unload_model("executor")

@@ -139,6 +139,8 @@ def test_optional_inputs_are_neither_mixed_nor_invented(system: Fleet) -> None:
         for rows, names in zip(batch.rows, batch.inputs, strict=True):
             assert names in [sorted({"X", "TAG", *kind}) for kind in kinds]
             assert rows <= 4
+    largest = max(rows for batch in system.records["rich"].batches() for rows in batch.rows)
+    assert largest > 1, "nothing was joined"
 
 
 def test_unequal_shapes_are_never_joined(system: Fleet) -> None:
@@ -174,6 +176,16 @@ def test_empty_tensors_pass_alone_and_joined(system: Fleet, protocol: str) -> No
         assert reply.outputs["Y"].shape == (call.rows, 0)
         assert reply.outputs["TAG_OUT"].tolist() == [[call.tag]] * call.rows
     assert any(len(set(batch.tags)) > 1 for batch in system.records["any"].batches())
+
+
+def test_no_rows_of_no_width_never_reach_the_router_and_harm_nobody(system: Fleet) -> None:
+    """Triton takes such a request and answers nothing, whatever the model."""
+    nothing = Call(rows=0, inputs={"X": np.zeros((0, 0), np.float32)})
+    lost = system.client.send("router_any", nothing, timeout=1)
+    replies = at_once(system, "router_any", [Call(tag=tag, inputs={"X": numbers(1, 4)}) for tag in range(4)])
+    assert all(reply.ok for reply in replies)
+    assert lost.result().code == "DEADLINE_EXCEEDED"
+    assert system.metric("requests_total", "router_any", **{"class": "_none", "outcome": "invalid"}) == 0
 
 
 def test_texts_of_any_bytes_and_length_pass_joined(system: Fleet) -> None:
