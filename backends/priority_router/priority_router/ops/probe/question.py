@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from priority_router.interface import CLASS_TENSOR
+
 _ITEM_BYTES: Final = {
     "BOOL": 1,
     "UINT8": 1,
@@ -30,10 +32,7 @@ _ITEM_BYTES: Final = {
 }
 
 
-CLASS_INPUT: Final = "CLASS"
-"""A router's input that names the class of a request."""
-
-_CLASS_ENTRY: Final = (CLASS_INPUT, "TYPE_STRING")
+_CLASS_ENTRY: Final = (CLASS_TENSOR, "TYPE_STRING")
 
 
 class Unanswerable(Exception):
@@ -81,15 +80,15 @@ def zero_inputs(config: Mapping[str, Any], class_name: str | None = None) -> lis
     inputs: Sequence[Mapping[str, Any]] = config.get("input") or []
     required = [entry for entry in inputs if not entry.get("optional")]
     # An empty text is no class, so that input is not among those invented.
-    asked = required or [entry for entry in inputs if entry.get("name") != CLASS_INPUT] or inputs
+    asked = required or [entry for entry in inputs if entry.get("name") != CLASS_TENSOR] or inputs
     batch = (1,) if int(config.get("max_batch_size", 0)) > 0 else ()
     made = {tensor.name: tensor for tensor in (_zeros(entry, batch) for entry in asked)}
     if class_name is not None:
         takes_class = [entry for entry in inputs if (entry.get("name"), entry.get("data_type")) == _CLASS_ENTRY]
         if not takes_class:
-            raise Unanswerable(f"the model has no input {CLASS_INPUT}, so it cannot be asked as class {class_name!r}")
+            raise Unanswerable(f"the model has no input {CLASS_TENSOR}, so it cannot be asked as class {class_name!r}")
         text = class_name.encode(errors="surrogateescape")
-        made[CLASS_INPUT] = replace(_zeros(takes_class[0], batch), text=text)
+        made[CLASS_TENSOR] = replace(_zeros(takes_class[0], batch), text=text)
     return list(made.values())
 
 
