@@ -119,7 +119,11 @@ def test_the_executor_does_not_stand_idle_between_batches(case, order):
 
 
 def test_a_request_just_after_an_answer_does_not_wait_for_the_next_one(case):
-    """One caller, who sends again a moment after each answer, before and after the instance counts as free."""
+    """One caller, who sends again a moment after each answer, before and after the instance counts as free.
+
+    Without the hook a call stalls by chance, mostly within the first ten and on a quiet machine not in thousands, so
+    that nothing can be asked of that case here; tests/hooks shows the cut itself with its switch on and off.
+    """
     delays = random.Random(1)
     stalls = calls = 0
     with client(case.server.grpc) as grpc:
@@ -132,7 +136,7 @@ def test_a_request_just_after_an_answer_does_not_wait_for_the_next_one(case):
             assert reply.ok, reply.message
             stalls += reply.seconds > STALL_SECONDS
             calls += 1
-    assert stalls == (0 if case.on else 1), f"after {calls} calls"
+    assert not (case.on and stalls), f"after {calls} calls"
 
 
 def test_one_line_in_the_log_and_a_mark_for_the_models(case):
