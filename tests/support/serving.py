@@ -13,8 +13,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from priority_router.ops.server import children
 
@@ -27,16 +28,23 @@ _PICK = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
 class Serving:
     """A `serve` process; `ready` waits for its line."""
 
-    def __init__(self, folder: Path, *words: object, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *words: object,
+        environment: Mapping[str, str] | None = None,
+        program: Sequence[object] = (sys.executable, "-m", "priority_router.ops.cli"),
+    ) -> None:
         """Starts it.
 
         Args:
             folder: where its stderr goes (``serve.log``).
             words: arguments after ``serve``.
             environment: instead of this process's own.
+            program: what runs the command line.
         """
         self.log_path = folder / "serve.log"
-        command = [sys.executable, "-m", "priority_router.ops.cli", "serve", *map(str, words)]
+        command = [*map(str, program), "serve", *map(str, words)]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, start_new_session=True
@@ -85,11 +93,14 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(
-    folder: Path, *words: object, pick_ports: bool = True, environment: Mapping[str, str] | None = None
-) -> Iterator[Serving]:
-    """A `serve` process that is gone, with everything it started, at the end of the block."""
-    started = Serving(folder, *(_PICK if pick_ports else ()), *words, environment=environment)
+def serving(folder: Path, *words: object, pick_ports: bool = True, **options: Any) -> Iterator[Serving]:
+    """A `serve` process that is gone, with everything it started, at the end of the block.
+
+    Args:
+        folder: as for `Serving`, like what is not named here.
+        pick_ports: on free ports.
+    """
+    started = Serving(folder, *(_PICK if pick_ports else ()), *words, **options)
     try:
         yield started
     finally:

@@ -33,6 +33,14 @@ def test_no_server_at_all_says_what_to_install(tmp_path, monkeypatch):
         installation.find(tmp_path / "none")
 
 
+def test_where_the_embedded_server_cannot_run_it_is_not_offered(tmp_path, monkeypatch):
+    monkeypatch.setattr(installation, "_wheel_folder", lambda: None)
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0, "final", 0))
+    with pytest.raises(SetupError, match="no Triton server: .*none does not exist, and .* needs CPython 3") as caught:
+        installation.find(tmp_path / "none")
+    assert "[embedded]" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("module", "name", "value", "said"),
     [

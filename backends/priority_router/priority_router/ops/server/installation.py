@@ -62,13 +62,17 @@ def find(nvidia_server: Path = NVIDIA_SERVER) -> Installation:
     """
     if nvidia_server.exists():
         return Installation(nvidia_server, nvidia_server.parent.parent / "backends")
+    missing = f"no Triton server: {nvidia_server} does not exist, and"
+    try:
+        check_platform()
+    except SetupError as error:
+        raise SetupError(f"{missing} {error}") from None
     wheel = _wheel_folder()
     if wheel is None:
         raise SetupError(
-            f"no Triton server: {nvidia_server} does not exist, and nvidia-pytriton is not installed for "
-            f"{sys.executable}; run in NVIDIA's image, or: pip install 'triton-priority-router[embedded]'"
+            f"{missing} nvidia-pytriton is not installed; run in NVIDIA's image, or run: "
+            f"{sys.executable} -m pip install 'triton-priority-router[embedded]'"
         )
-    check_platform()
     root = wheel / "tritonserver"
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     stub = root / "python_backend_stubs" / minor / "triton_python_backend_stub"
