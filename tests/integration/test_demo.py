@@ -14,7 +14,7 @@ import psutil
 import pytest
 from magika import Magika
 from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.demo import experiment, files, report
+from priority_router.ops.demo import experiment, files, filetype, report
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "model_repository"
@@ -22,7 +22,7 @@ MODELS = ROOT / "model_repository"
 
 @pytest.fixture(scope="module")
 def samples():
-    return files.collect([ROOT], 20, seed=1)
+    return files.collect([ROOT], 20, 1, filetype.load_rule(MODELS))
 
 
 @pytest.fixture(scope="module")

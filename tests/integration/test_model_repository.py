@@ -26,7 +26,7 @@ def server(start_server, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def samples():
-    return files.collect([ROOT, Path(sysconfig.get_paths()["stdlib"])], 40, seed=1)
+    return files.collect([ROOT, Path(sysconfig.get_paths()["stdlib"])], 40, 1, filetype.load_rule(MODELS))
 
 
 @pytest.fixture(scope="module")

@@ -33,8 +33,9 @@ case "$*" in
   "-m venv --clear .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
   *build_hooks*) touch backends/priority_router/hooks/libpriority_router_hooks.so ;;
   "scripts/copy_model.py")
-    mkdir -p model_repository/executor/1 model_repository/router
-    for file in executor/1/model.onnx executor/1/LICENSE executor/labels.txt executor/NOTICE.txt router/labels.txt; do
+    for file in executor/{1/model.onnx,1/LICENSE,labels.txt,NOTICE.txt} router/labels.txt \\
+        file_type_label/1/rules.json; do
+      mkdir -p "model_repository/${file%/*}"
       echo x > "model_repository/$file"
     done ;;
 esac

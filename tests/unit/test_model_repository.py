@@ -17,6 +17,7 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInsta
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = ROOT / "model_repository"
+RULE = filetype.load_rule(REPOSITORY)
 
 
 def config(model):
@@ -58,19 +59,19 @@ def test_labels_are_the_models_in_its_order():
     for model in ("executor", "router"):
         assert list(filetype.read_labels(REPOSITORY / model / "labels.txt")) == shipped["target_labels_space"]
     sizes = (shipped["beg_size"], shipped["end_size"], shipped["block_size"], shipped["padding_token"])
-    assert sizes == (filetype.BEGIN_SIZE, filetype.END_SIZE, filetype.BLOCK_SIZE, filetype.PADDING)
-    assert shipped["min_file_size_for_dl"] == filetype.MINIMUM_BYTES
+    assert sizes == (RULE.BEGIN_SIZE, RULE.END_SIZE, RULE.BLOCK_SIZE, RULE.PADDING)
+    assert shipped["min_file_size_for_dl"] == RULE.MINIMUM_BYTES
 
 
 def test_the_executors_configuration_is_that_of_the_model(executor):
     session = onnxruntime.InferenceSession(str(REPOSITORY / "executor" / "1" / "model.onnx"))
     assert {port.name: (port.type, port.shape[1:]) for port in session.get_inputs()} == {
-        filetype.INPUT: ("tensor(int32)", [filetype.FEATURES])
+        filetype.INPUT: ("tensor(int32)", [RULE.FEATURES])
     }
     assert {port.name: (port.type, port.shape[1:]) for port in session.get_outputs()} == {
         filetype.OUTPUT: ("tensor(float)", [214])
     }
-    assert tensors(executor.input) == {filetype.INPUT: ("TYPE_INT32", [filetype.FEATURES])}
+    assert tensors(executor.input) == {filetype.INPUT: ("TYPE_INT32", [RULE.FEATURES])}
     assert tensors(executor.output) == {filetype.OUTPUT: ("TYPE_FP32", [214])}
 
 

@@ -4,9 +4,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from priority_router.ops.demo import filetype, request
+
+MODELS = Path(__file__).parents[4] / "model_repository"
+
+
+@pytest.fixture(autouse=True)
+def in_the_clone(monkeypatch):
+    monkeypatch.chdir(MODELS.parent)
 
 
 @pytest.fixture
@@ -21,7 +29,7 @@ def test_the_body_carries_the_file_and_its_class(script, capsys):
     body = json.loads(capsys.readouterr().out)
     content, traffic_class = body["inputs"]
     assert (content["name"], content["shape"], content["datatype"]) == ("bytes", [1, 2048], "INT32")
-    assert content["data"] == filetype.features_of_file(script).tolist()
+    assert content["data"] == filetype.load_rule(MODELS).features_of_file(script).tolist()
     assert traffic_class == {"name": "CLASS", "shape": [1, 1], "datatype": "BYTES", "data": ["online"]}
     assert body["outputs"][0] == {"name": "target_label", "parameters": {"classification": 3}}
 
@@ -41,3 +49,12 @@ def test_a_file_that_cannot_be_asked_about_is_named(tmp_path, capsys, content, r
     assert said.out == ""
     assert f"{path}" in said.err
     assert reason in said.err
+
+
+def test_elsewhere_the_model_repository_is_named(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert request.main([str(script)]) == 1
+    assert capsys.readouterr().err.startswith(
+        "request: model_repository/file_type_features/1/file_features.py is missing"
+    )
+    assert request.main([str(script), "--model-repository", str(MODELS)]) == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.errors import PriorityRouterError
-from priority_router.ops.demo import experiment, files, report
+from priority_router.ops.demo import experiment, files, filetype, report
 
 DEFAULT_SECONDS: Final = 25.0
 """Some 600 online requests per arm on two small cores, and all arms together in under three minutes."""
@@ -39,7 +39,8 @@ def main(words: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folders = [options.model_repository.resolve().parent, Path(sysconfig.get_paths()["stdlib"])]
     try:
-        samples = files.collect(folders, FILES, options.seed)
+        rule = filetype.load_rule(options.model_repository)
+        samples = files.collect(folders, FILES, options.seed, rule)
         progress(f"{len(samples)} files of this repository and of Python's library: {files.kinds(samples)}")
         first_of_kind = {sample.kind: sample for sample in samples}
         shown = [first_of_kind[kind] for kind in SHOWN_KINDS if kind in first_of_kind]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from priority_router.ops.demo import filetype
+from priority_router.ops.demo.filetype import FeatureRule
 
 _OTHERS_FOLDERS = {"site-packages", "dist-packages", "node_modules"}
 
@@ -31,13 +31,14 @@ class Sample:
         return self.path.suffix
 
 
-def collect(folders: Sequence[Path], count: int, seed: int) -> list[Sample]:
+def collect(folders: Sequence[Path], count: int, seed: int, rule: FeatureRule) -> list[Sample]:
     """Draws files so that every kind has about the same share, as far as there are enough of it.
 
     Args:
         folders: searched with everything below them but hidden folders and installed packages.
         count: how many files are wanted.
         seed: the same files and seed give the same sample.
+        rule: makes the model's input.
 
     Returns:
         At most ``count`` samples, in random order; fewer when there are not so many files that fit the model.
@@ -51,7 +52,7 @@ def collect(folders: Sequence[Path], count: int, seed: int) -> list[Sample]:
     chosen: list[Sample] = []
     while by_kind and len(chosen) < count:
         for kind in sorted(by_kind):
-            sample = _next_usable(by_kind[kind])
+            sample = _next_usable(by_kind[kind], rule)
             if sample is None:
                 del by_kind[kind]
             else:
@@ -76,11 +77,11 @@ def _files(folders: Sequence[Path]) -> Iterable[Path]:
                     yield path
 
 
-def _next_usable(paths: list[Path]) -> Sample | None:
+def _next_usable(paths: list[Path], rule: FeatureRule) -> Sample | None:
     while paths:
         path = paths.pop()
         try:
-            features = filetype.features_of_file(path)
+            features = rule.features_of_file(path)
         except OSError:
             continue
         if features is not None:

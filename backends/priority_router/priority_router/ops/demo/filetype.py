@@ -1,64 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file-type model's client side: bytes of a file to its input, its scores to a label.
+"""The file-type model's client side: its tensors, and its rule for a file's bytes, as the model repository has it.
 
-Law: no sockets and no server. The rule is that of the ``magika`` package, which ships the model; a test compares both.
+Law: no sockets and no server. The rule itself is the ensemble's first step and stands there alone.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.errors import SetupError
+
 INPUT: Final = "bytes"
 OUTPUT: Final = "target_label"
 
-BEGIN_SIZE: Final = 1024
-END_SIZE: Final = 1024
-FEATURES: Final = BEGIN_SIZE + END_SIZE
-BLOCK_SIZE: Final = 4096
-PADDING: Final = 256
-"""Stands where the file has no byte, so that it differs from a zero byte."""
-
-MINIMUM_BYTES: Final = 8
-"""Files with fewer bytes, leading white space not counted, say too little: the model was not trained on them."""
+_RULE = Path("file_type_features", "1", "file_features.py")
 
 
-def features_of_bytes(content: bytes) -> NDArray[np.int32] | None:
-    """The model's input for a file.
+class FeatureRule(Protocol):
+    """What is used of ``file_features.py``; see there."""
+
+    MINIMUM_BYTES: int
+    BLOCK_SIZE: int
+
+    def features_of_bytes(self, content: bytes) -> NDArray[np.int32] | None:
+        """The model's input for a file, int32 [2048]; None for one that is too short for the model."""
+
+    def features_of_file(self, path: Path) -> NDArray[np.int32] | None:
+        """As `features_of_bytes`, reading only both ends of a file."""
+
+
+def load_rule(models: Path) -> FeatureRule:
+    """Loads the rule that a model repository's own servers use.
 
     Args:
-        content: the whole file.
+        models: the model repository.
 
-    Returns:
-        int32 [2048], values 0 to 256: the first KiB without leading white space, then the last KiB without trailing
-        white space, each taken from at most 4 KiB and filled up with `PADDING` at its far side. None for a file that is
-        too short for the model.
+    Raises:
+        SetupError: the repository has none.
     """
-    return _features(content[:BLOCK_SIZE], content[-BLOCK_SIZE:])
-
-
-def features_of_file(path: Path) -> NDArray[np.int32] | None:
-    """As `features_of_bytes`, reading only both ends of a file."""
-    with path.open("rb") as file:
-        first = file.read(BLOCK_SIZE)
-        size = file.seek(0, 2)
-        file.seek(max(0, size - BLOCK_SIZE))
-        return _features(first, file.read(BLOCK_SIZE))
-
-
-def _features(first: bytes, last: bytes) -> NDArray[np.int32] | None:
-    begin = first.lstrip()[:BEGIN_SIZE]
-    end = last.rstrip()[-END_SIZE:]
-    if len(begin) < MINIMUM_BYTES:
-        return None
-    row = np.full(FEATURES, PADDING, np.int32)
-    row[: len(begin)] = np.frombuffer(begin, np.uint8)
-    row[FEATURES - len(end) :] = np.frombuffer(end, np.uint8)
-    return row
+    path = models / _RULE
+    if not path.is_file():
+        raise SetupError(f"{path} is missing; name this project's model_repository or a copy of it")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise SetupError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return cast(FeatureRule, module)
 
 
 def read_labels(path: Path) -> tuple[str, ...]:

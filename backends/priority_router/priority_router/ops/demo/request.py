@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the JSON body that asks the router for the type of one file, for curl and other plain HTTP clients.
 
-usage: python -m priority_router.ops.demo.request FILE [--class NAME] [--top N]
+usage: python -m priority_router.ops.demo.request FILE [--class NAME] [--top N] [--model-repository DIR]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.demo import filetype
 
@@ -50,14 +51,21 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--class", dest="traffic_class", metavar="NAME", help="default: the router's default class")
     parser.add_argument("--top", type=int, default=1, metavar="N", help="likeliest labels to ask for (default 1)")
+    parser.add_argument(
+        "--model-repository", type=Path, default=Path("model_repository"), metavar="DIR", help="default %(default)s"
+    )
     options = parser.parse_args(words)
     try:
-        features = filetype.features_of_file(options.file)
+        rule = filetype.load_rule(options.model_repository)
+        features = rule.features_of_file(options.file)
+    except SetupError as error:
+        print(f"request: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"request: {options.file}: {error.strerror}", file=sys.stderr)
         return 1
     if features is None:
-        print(f"request: {options.file} is too short: the model needs {filetype.MINIMUM_BYTES} bytes", file=sys.stderr)
+        print(f"request: {options.file} is too short: the model needs {rule.MINIMUM_BYTES} bytes", file=sys.stderr)
         return 1
     print(json.dumps(body(features, options.traffic_class, options.top), separators=(",", ":")))
     return 0
