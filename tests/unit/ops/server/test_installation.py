@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 import platform
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def test_no_server_at_all_says_what_to_install(tmp_path, monkeypatch):
 def test_where_the_embedded_server_cannot_run_it_is_not_offered(tmp_path, monkeypatch):
     monkeypatch.setattr(installation, "_wheel_folder", lambda: None)
     monkeypatch.setattr(sys, "version_info", (3, 13, 0, "final", 0))
-    with pytest.raises(SetupError, match="no Triton server: .*none does not exist, and .* needs CPython 3") as caught:
+    with pytest.raises(SetupError, match=r"no Triton server: .*none does not exist, and .* needs CPython 3") as caught:
         installation.find(tmp_path / "none")
     assert "[embedded]" not in str(caught.value)
 
@@ -86,6 +87,23 @@ def test_libpython_is_found_where_the_build_says_or_beside_the_prefix(tmp_path, 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
         assert installation.libpython_folder() == folder
+
+
+def test_a_folder_that_this_user_may_not_look_into_is_passed_over(tmp_path, monkeypatch):
+    name = "libpython{}.{}.so.1.0".format(*sys.version_info[:2])
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / name).touch()
+    stat = os.stat
+
+    def forbidden(path, **options):
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", forbidden)
+    monkeypatch.setattr(sysconfig, "get_config_var", {"LIBDIR": "/closed/lib"}.get)
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+    assert installation.libpython_folder() == tmp_path / "lib"
 
 
 class Answer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -118,7 +119,8 @@ def libpython_folder() -> Path:
     multiarch = sysconfig.get_config_var("MULTIARCH") or ""
     candidates = [Path(library_dir), Path(library_dir, multiarch), Path(sys.base_prefix, "lib")]
     for folder in candidates:
-        if (folder / name).exists():
+        # Not Path.exists: a build's own folder may be one that this user cannot even look into.
+        if os.path.exists(folder / name):
             return folder
     raise SetupError(
         f"the embedded server's Python stub needs {name}, and the interpreter {sys.executable} comes without it "
