@@ -7,7 +7,6 @@ Needs the package index, like scripts/setup. Every Python of 3.11 and 3.12 that 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import re
@@ -35,13 +34,15 @@ REMEDY = re.compile(r"run: (\S+ -m pip install 'triton-priority-router\[(\w+)\]'
 CALL = """
 import sys
 import numpy as np
-import tritonclient.http as triton
+import tritonclient.grpc
+import tritonclient.http
+from priority_router.client import as_class
 
-client = triton.InferenceServerClient(sys.argv[1])
-content = triton.InferInput("bytes", [1, 2048], "INT32")
-content.set_data_from_numpy(np.zeros((1, 2048), np.int32))
-result = client.infer("router", [content], parameters={"class": "online"})
-print(result.as_numpy("target_label").shape, result.as_numpy("ROUTER_QUEUE_US").shape)
+for triton, address in zip((tritonclient.http, tritonclient.grpc), sys.argv[1:], strict=True):
+    content = triton.InferInput("bytes", [1, 2048], "INT32")
+    content.set_data_from_numpy(np.zeros((1, 2048), np.int32))
+    result = triton.InferenceServerClient(address).infer("router", [content], **as_class("online"))
+    print(result.as_numpy("target_label").shape, result.as_numpy("ROUTER_QUEUE_US").shape)
 """
 
 
@@ -231,6 +232,7 @@ def test_without_extras_the_rest_works(bare):
     probe = bare.run(bare.program, "probe", "--url", "http://127.0.0.1:9", "--timeout", "2")
     assert (probe.returncode, probe.stderr.count("\n")) == (1, 1)
     assert "refused" in probe.stderr
+    assert bare.run(bare.python, "-c", "import priority_router.client").stderr == ""
 
 
 def test_serve_install_and_clients_work(full, tmp_path):
@@ -242,10 +244,8 @@ def test_serve_install_and_clients_work(full, tmp_path):
         for url in (f"http://{http}", f"grpc://{grpc}"):
             probe = full.run(full.program, "probe", "--url", url, "--class", "online")
             assert probe.returncode == 0, probe.stderr
-        call = full.run(full.python, "-c", CALL, http)
-        assert (call.stdout, call.stderr) == ("(1, 214) (1, 1)\n", "")
-    if importlib.util.find_spec("priority_router.client"):
-        assert full.run(full.python, "-c", "import priority_router.client").stderr == ""
+        call = full.run(full.python, "-c", CALL, http, grpc)
+        assert (call.stdout, call.stderr) == (2 * "(1, 214) (1, 1)\n", "")
     backends = tmp_path / "backends"
     assert full.run(full.program, "install", backends).returncode == 0
     load = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"

@@ -15,7 +15,7 @@ MOST_LINES = 400
 
 SOURCES = sorted(
     path
-    for folder in ("backends", "examples", "model_repository", "scripts", "tests", ".ci")
+    for folder in ("backends", "deploy", "examples", "model_repository", "scripts", "tests", ".ci")
     for path in (ROOT / folder).rglob("*")
     if path.is_file()
     and "__pycache__" not in path.parts

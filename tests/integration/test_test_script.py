@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/test: what it selects, and what it says without a container engine; in a copy, with a stand-in Python."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "test"
+# Answers the question for an engine, and writes down how pytest was called.
+FAKE_PYTHON = """#!/bin/bash
+case "$1" in
+  -c) [[ $2 == *docker.from_env* ]] && exit "${NO_ENGINE:-0}" ;;
+  -m) printf '%s\\n' "$@" > called ;;
+esac
+"""
+LEFT_OUT = "test: no container engine answers, so tests/docker is left out\n"
+
+
+@pytest.fixture
+def run(tmp_path):
+    for name, text in (("scripts/setup", "#!/bin/bash\n"), (".venv/bin/python", FAKE_PYTHON)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    shutil.copy(SCRIPT, tmp_path / "scripts")
+
+    def run(*words, no_engine="0"):
+        environment = {"PATH": "/usr/bin:/bin", "NO_ENGINE": no_engine}
+        script = tmp_path / "scripts" / "test"
+        done = subprocess.run([script, *words], env=environment, capture_output=True, text=True, check=True)
+        return (tmp_path / "called").read_text().splitlines(), done.stdout + done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("no_engine", ["0", "1"])
+def test_the_daily_suite_asks_for_no_engine(run, no_engine):
+    assert run("tests/unit", no_engine=no_engine) == (
+        ["-m", "pytest", "-m", "not slow and not docker", "tests/unit"],
+        "",
+    )
+
+
+def test_all_is_everything_where_an_engine_answers(run):
+    assert run("--all", "-x") == (["-m", "pytest", "-m", "", "-x"], "")
+
+
+def test_all_says_in_one_line_that_no_engine_answers(run):
+    assert run("--all", no_engine="1") == (["-m", "pytest", "-m", "not docker"], LEFT_OUT)

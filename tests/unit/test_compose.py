@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compose.yaml against what `serve` does and what the shipped policy says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from priority_router.config import load_policy
+from priority_router.ops.server.process import STOP_SECONDS
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+PROFILES = {"gpu": "Dockerfile", "cpu": "deploy/cpu/Dockerfile"}
+SERVICES = YAML(typ="safe").load(ROOT / "compose.yaml")["services"]
+
+
+def test_each_service_starts_by_its_profile_alone():
+    assert {name: service["profiles"] for name, service in SERVICES.items()} == {name: [name] for name in PROFILES}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_services_are_for_this_machine_alone_and_have_the_time_to_stop(name):
+    service = SERVICES[name]
+    assert service["ports"] == [f"127.0.0.1:{port}:{port}" for port in (8000, 8001, 8002)]
+    assert int(re.fullmatch(r"(\d+)s", service["stop_grace_period"])[1]) > STOP_SECONDS
+    assert all(volume.endswith(":/models:ro") for volume in service["volumes"])
+    assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    assert (ROOT / service["build"].get("dockerfile", "Dockerfile")) == ROOT / PROFILES[name]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_health_is_asked_as_the_most_urgent_class_of_the_shipped_policy(name):
+    check = SERVICES[name]["healthcheck"]
+    words = check["test"]
+    policy = load_policy(ROOT / "model_repository/router/1/policy.toml")
+    levels = {one.name: one.level for one in policy.scheduling.classes}
+    assert levels[words[words.index("--class") + 1]] == min(levels.values())
+    assert float(words[words.index("--timeout") + 1]) < float(check["timeout"].removesuffix("s"))
+
+
+def test_only_the_gpu_service_reserves_devices_and_takes_nvidias_base():
+    assert SERVICES["gpu"]["build"]["args"] == ["TRITON_IMAGE"]
+    assert re.search(r"^ARG TRITON_IMAGE=\S+:\d\d\.\d\d-py3$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    (device,) = SERVICES["gpu"]["deploy"]["resources"]["reservations"]["devices"]
+    assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+    assert "deploy" not in SERVICES["cpu"]
