@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shutil
 import sys
 import types
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+import tritonclient.grpc
+import tritonclient.http
 
 from support.fake_triton import InferenceResponse, Tensor
 
@@ -54,3 +60,53 @@ def module(model: str, name: str, patch: pytest.MonkeyPatch) -> ModuleType:
     patch.setitem(sys.modules, spec.name, made)
     spec.loader.exec_module(made)
     return made
+
+
+def write_copy(folder: Path, mode: str = "levels", limits: Mapping[str, str] | None = None) -> Path:
+    """A copy of the shipped repository, in levels mode as it is or in plain mode as its comments say.
+
+    Args:
+        folder: where it goes; must not exist.
+        mode: ``levels`` or ``plain``.
+        limits: class name to further lines of its table in the policy, in place of limit and timeout.
+
+    Returns:
+        The folder.
+    """
+    shutil.copytree(MODELS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    policy = folder / "router" / "1" / "policy.toml"
+    text = policy.read_text()
+    if mode == "plain":
+        text = _replaced(text, 'mode = "levels"', 'mode = "plain"')
+        executor = folder / "executor" / "config.pbtxt"
+        block = re.compile(r"^dynamic_batching \{.*?^\}", re.DOTALL | re.MULTILINE)
+        executor.write_text(block.sub("dynamic_batching { }", executor.read_text()))
+        for step in ("file_type_features", "file_type_label"):
+            config = folder / step / "config.pbtxt"
+            limit = "{ default_queue_policy { max_queue_size: 1024 } }"
+            config.write_text(_replaced(config.read_text(), f"dynamic_batching {limit}", "dynamic_batching { }"))
+    for name, lines in (limits or {}).items():
+        table = re.compile(rf'(name = "{name}"\nlevel = \d\n)(\w+ = .*\n)*')
+        assert table.search(text)
+        text = table.sub(rf"\1{lines}\n", text)
+    policy.write_text(text)
+    return folder
+
+
+def file_tensor(client: Any, contents: Sequence[bytes]) -> Any:
+    """Files as the ensemble file_type takes them, for an HTTP or a gRPC client."""
+    grpc = isinstance(client, tritonclient.grpc.InferenceServerClient)
+    module = tritonclient.grpc if grpc else tritonclient.http
+    tensor = module.InferInput("content", [len(contents), 1], "BYTES")
+    tensor.set_data_from_numpy(np.array([[content] for content in contents], object))
+    return tensor
+
+
+def ask(client: Any, contents: Sequence[bytes], **arguments: Any) -> Any:
+    """Asks the ensemble file_type for the types of some files; ``arguments`` are those of ``infer``."""
+    return client.infer("file_type", [file_tensor(client, contents)], **arguments)
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
