@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
-from priority_router.ops.server import installation
 from support.clients import Call, client
 from support.dockerfile import build, context
 from support.models import write_pair
 from support.serving import serving
+from support.stand_in import embedded, program, write_server
 
 ROOT = Path(__file__).parents[2]
 NVIDIA_IMAGE = "nvcr.io/nvidia/tritonserver:24.12-py3"
@@ -29,18 +28,9 @@ HOME = "/opt/tritonserver"
 LIBRARY = "priority_router/hooks/libpriority_router_hooks.so"
 
 
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-
-
 @pytest.fixture(scope="module")
 def triton():
-    found = installation.find()
-    if not found.embedded:
-        pytest.fail("this test is written for the embedded server")
-    return found
+    return embedded()
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +42,7 @@ def environment(triton):
 @pytest.fixture(scope="module")
 def base(triton, tmp_path_factory):
     root = tmp_path_factory.mktemp("base")
-    python = root / HOME.lstrip("/") / "backends" / "python"
-    shutil.copytree(triton.backends / "python", python)
-    shutil.copy(triton.stub, python)
-    libraries = ":".join(map(str, triton.libraries))
-    program(
-        root / f"{HOME}/bin/tritonserver".lstrip("/"),
-        f'#!/bin/sh\nLD_LIBRARY_PATH={libraries}\nexport LD_LIBRARY_PATH\nexec {triton.binary} "$@"\n',
-    )
+    write_server(root / HOME.lstrip("/"), triton)
     program(root / ENTRY.lstrip("/"), '#!/bin/sh\nexec "$@"\n')
     return root
 
