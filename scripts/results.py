@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes numbers from docs/results/bench-*.json and simulated.json into the marked sections of the documents.
+"""Writes numbers from docs/results/bench-*.json, simulated.json and ensemble.json into the documents' marked sections.
 
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
-scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm) or ``simulated``
-(the scheduling rules on a virtual clock).
+scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``modes`` (the
+router's two modes, beside each other), ``simulated`` (the scheduling rules on a virtual clock) or ``ensemble`` (the
+steps around the router).
 
 usage: scripts/results.py [--check]   with --check nothing is written; exit status 1 when a section is not in step
 """
@@ -23,6 +24,7 @@ RESULTS = ROOT / "docs" / "results"
 SCENARIOS = ("overload", "linear", "fast", "shared", "overhead")
 SCHEMA = "priority-router-bench/1"
 SIMULATED_SCHEMA = "priority-router-simulated/1"
+ENSEMBLE_SCHEMA = "priority-router-ensemble/1"
 SECTION = re.compile(r"(<!-- results: (?P<name>[\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 OPENING = re.compile(r"<!-- results: ")
 
@@ -146,6 +148,20 @@ def summary_section() -> Iterator[str]:
     yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
 
 
+def modes_section() -> Iterator[str]:
+    """The router in levels and in plain mode, for every open-loop scenario."""
+    rows = []
+    for name in SCENARIOS:
+        document = load(name)
+        if document["scenario"]["in_flight"]:
+            continue
+        modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
+        latencies = (number(mode["online"]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
+        rows.append([name, *latencies, *(number(mode["background"]["rows_per_s"]) for mode in modes)])
+    figures = ("online p50 ms", "online p99 ms", "background rows/s")
+    yield from table(["scenario", *(f"{figure}, {mode}" for figure in figures for mode in ("levels", "plain"))], rows)
+
+
 def simulated_section() -> Iterator[str]:
     """Every scenario and arm of the simulator."""
     document = read("simulated.json", "scripts/judge", SIMULATED_SCHEMA)
@@ -163,12 +179,42 @@ def simulated_section() -> Iterator[str]:
     )
 
 
+def ensemble_section() -> Iterator[str]:
+    """The ensemble beside the router alone, its outer steps, and what whole files cost."""
+    document = read("ensemble.json", "scripts/measure_ensemble.py", ENSEMBLE_SCHEMA)
+    measured, share = document["measured"], document["load"]
+    rows = []
+    for arm in ("router", "ensemble"):
+        online, background = measured[arm]["classes"]["online"], measured[arm]["classes"]["background"]
+        latencies = (number(online[quantile]) for quantile in ("p50_ms", "p95_ms", "p99_ms"))
+        rows.append([arm, *latencies, number(background["rows_per_s"]), number(measured[arm]["busy"], 100)])
+    yield from table(["", "online p50 ms", "p95 ms", "p99 ms", "background rows/s", "busy %"], rows)
+    yield ""
+    columns = ("queue_ms", "compute_ms", "rows_per_execution", "busy_percent")
+    rows = [
+        [f"`{step}`", *(number(use[column]) for column in columns), number(measured["alone_rows_per_s"][step])]
+        for step, use in measured["steps"].items()
+    ]
+    yield from table(["step", "queue ms", "compute ms", "rows per execution", "busy %", "rows/s alone"], rows)
+    yield ""
+    sizes = ", ".join(f"{size} {number(time)}" for size, time in measured["whole_file_ms"].items())
+    yield f"One request at a time, ms by the size of its file: {sizes}."
+    yield ""
+    yield (
+        f"Medians of {document['rounds']} rounds (lowest-highest), {document['seconds']:g} s per arm and round, "
+        f"{document['cores']} cores. Online {share['online']:g} and background {share['background']:g} times the "
+        f"router's capacity of {number(measured['capacity_rows_per_s'])} rows/s. `scripts/measure_ensemble.py`"
+    )
+
+
 def section(name: str) -> str:
     """The text of one section."""
     made: dict[str, Callable[[], Iterator[str]]] = {
         "aims": aims_section,
         "summary": summary_section,
+        "modes": modes_section,
         "simulated": simulated_section,
+        "ensemble": ensemble_section,
     }
     if name in made:
         return "\n".join(made[name]()) + "\n"

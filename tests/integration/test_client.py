@@ -33,12 +33,13 @@ KINDS = {
     "grpc.aio": tritonclient.grpc.aio,
 }
 
-# For machines without curl: what examples/curl.sh asks of it, and nothing else.
+# For machines without curl: what the example and the guide ask of it, and nothing else.
 CURL = """#!{python}
 import sys, urllib.error, urllib.request
-*words, url = sys.argv[1:]
+words = sys.argv[1:]
+url = next(word for word in words if word.startswith("http://"))
 headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "--header")
-data = words[words.index("--data-binary") + 1]
+data = next(words[at + 1] for at, word in enumerate(words) if word in ("--data", "--data-binary"))
 body = sys.stdin.buffer.read() if data == "@-" else data.encode()
 try:
     answer = urllib.request.urlopen(urllib.request.Request(url, body, headers))
@@ -183,3 +184,32 @@ class TestExamples:
                     made[-1].set_data_from_numpy(np.array([values], object))
                 label = client.infer("file_type", made).as_numpy("label")[0, 0].decode()
                 assert label == str(magika.identify_bytes(row["content"][0].encode()).output.label)
+
+
+def blocks(language):
+    found = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / "clients.md").read_text(), re.DOTALL)
+    assert found
+    return found
+
+
+class TestGuide:
+    """The lines of docs/clients.md, as they stand but for the server's ports."""
+
+    def test_python(self, server):
+        said = []
+        for block in blocks("python"):
+            script = block.replace("127.0.0.1:8000", server.http).replace("127.0.0.1:8001", server.grpc)
+            done = run(sys.executable, "-c", script)
+            assert (done.returncode, done.stderr) == (0, "")
+            said.append(done.stdout)
+        assert re.match(r"[0-9a-f]{32} \[\[b'shell'\]\]", said[0])
+        assert re.fullmatch(r"\[b'\w+', b'\w+'\]\n", said[1])
+
+    def test_curl(self, server, path_with_curl):
+        for block in blocks("console"):
+            command = block.removeprefix("$ ").replace("127.0.0.1:8000", server.http)
+            done = run("bash", "-c", command, path=path_with_curl)
+            assert done.returncode == 0, done.stderr
+            answer = {output["name"]: output["data"] for output in json.loads(done.stdout)["outputs"]}
+            assert answer["label"] == ["shell"]
+            assert answer["score"][0] > 0.5

@@ -15,6 +15,7 @@ from support.shipped import ask, file_tensor, write_copy
 from tritonclient.utils import InferenceServerException
 
 ROWS = 64
+UNKNOWN = "class 'vip' is unknown; this router knows online, background"
 SCRIPT = b"#!/bin/sh\nset -eu\necho hello\n"
 
 
@@ -82,7 +83,7 @@ class TestRefusals:
         return Caller(limited, request.param)
 
     def test_unknown_class(self, caller):
-        caller.refused("INVALID_ARGUMENT", "class 'vip' is unknown; this router knows online, background", "vip")
+        caller.refused("INVALID_ARGUMENT", UNKNOWN, "vip")
 
     def test_queue_timeout(self, caller, busy):
         text = "class 'background': waited longer than its queue timeout of 100000 us"
@@ -112,6 +113,30 @@ def test_a_cancel_does_not_reach_the_router(limited, busy):
     key = ("background", "success")
     eventually(lambda: outcomes(limited).get(key, 0) == before.get(key, 0) + 1)
     assert not any(outcome == "cancelled" for _, outcome in outcomes(limited))
+
+
+def test_a_priority_has_no_effect(limited, busy):
+    with tritonclient.grpc.InferenceServerClient(limited.grpc) as client:
+        call = busy.submit(ask, client, [SCRIPT], parameters={"class": "background"}, priority=1)
+        time.sleep(0.3)
+        assert not call.done()
+        assert call.result(60)
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_a_forwarded_header_reaches_the_router(by_header, protocol):
+    caller = Caller(by_header, protocol)
+    assert caller.ask("ignored", headers={"x-class": "online"}).as_numpy("label").tolist() == [[b"shell"]]
+    caller.refused("INVALID_ARGUMENT", UNKNOWN, "online", headers={"x-class": "vip"})
+
+
+@pytest.fixture(scope="module")
+def by_header(start_server, tmp_path_factory):
+    repository = write_copy(tmp_path_factory.mktemp("header") / "models")
+    policy = repository / "router" / "1" / "policy.toml"
+    policy.write_text(f'class_sources = ["header:x-class"]\n{policy.read_text()}')
+    forward = [f"--{protocol}-header-forward-pattern=x-class" for protocol in ("http", "grpc")]
+    return start_server(repository, extra_args=forward)
 
 
 def test_the_first_steps_queue_is_bounded(start_server, tmp_path):

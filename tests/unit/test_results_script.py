@@ -101,6 +101,21 @@ def test_summary_leaves_out_closed_loops(results, tmp_path):
     assert "overhead" not in path.read_text()
 
 
+def test_the_two_modes_stand_beside_each_other(results, tmp_path):
+    for name in results.SCENARIOS:
+        in_flight = [1] if name == "overhead" else []
+        write_result(tmp_path, name, scenario={"seconds": 1.0, "warmup_seconds": 1.0, "in_flight": in_flight})
+        path = tmp_path / "docs" / "results" / f"bench-{name}.json"
+        document = json.loads(path.read_text())
+        plain = json.loads(json.dumps(document["arms"]["router"]).replace("80.0", "95.0"))
+        document["arms"]["router-plain"] = plain
+        path.write_text(json.dumps(document))
+    path = document_with(tmp_path, "modes")
+    assert results.main([]) == 0
+    assert "| fast | 80 (79-81) | 95 (79-81) | 80 (79-81) | 95 (79-81) | 16 | 16 |" in path.read_text()
+    assert "overhead" not in path.read_text()
+
+
 def write_simulated(root, schema="priority-router-simulated/1"):
     router = {"busy": 0.9916, "rows_per_s": 79.1, "online_p50": 76.3, "online_p95": 99.7, "online_p99": 102.0}
     document = {"schema": schema, "seeds": [1, 2, 3], "seconds": 60.0, "warmup_seconds": 5.0}
@@ -146,3 +161,34 @@ def test_an_incomplete_result_is_refused(results, tmp_path, capsys):
 
 def test_wrong_use(results):
     assert results.main(["--nonsense"]) == 2
+
+
+def test_the_ensemble_beside_the_router(results, tmp_path, capsys):
+    path = document_with(tmp_path, "ensemble")
+    assert results.main([]) == 1
+    assert "run scripts/measure_ensemble.py" in capsys.readouterr().err
+    online = {key: spread(30.0, 29.0, 31.0) for key in ("p50_ms", "p95_ms", "p99_ms", "rows_per_s")}
+    arm = {"busy": spread(0.95), "classes": {"online": online, "background": {"rows_per_s": spread(80.0)}}}
+    use = {key: spread(0.25) for key in ("queue_ms", "compute_ms", "rows_per_execution", "busy_percent")}
+    document = {
+        "schema": "priority-router-ensemble/1",
+        "cores": 2,
+        "seconds": 25.0,
+        "rounds": 3,
+        "load": {"online": 0.2, "background": 1.2},
+        "measured": {
+            "router": arm,
+            "ensemble": arm,
+            "steps": {"first": use},
+            "alone_rows_per_s": {"first": spread(4000.0)},
+            "whole_file_ms": {"8 KiB": spread(9.5), "1 MiB": spread(12.0)},
+            "capacity_rows_per_s": spread(100.0),
+        },
+    }
+    (tmp_path / "docs" / "results" / "ensemble.json").write_text(json.dumps(document))
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| ensemble | 30 (29-31) | 30 (29-31) | 30 (29-31) | 80 | 95 |" in text
+    assert "| `first` | 0.25 | 0.25 | 0.25 | 0.25 | 4000 |" in text
+    assert "ms by the size of its file: 8 KiB 9.5, 1 MiB 12." in text
+    assert "Online 0.2 and background 1.2 times the router's capacity of 100 rows/s." in text

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps around the router do not become a queue of their own: under the demo's load, with tenfold slack."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+from priority_router.ops.bench.arrivals import ClassLoad, poisson
+from priority_router.ops.demo import files, filetype
+from support.shipped import MODELS, ROOT
+
+SLACK = 10
+SECONDS = 6.0
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("measure_ensemble", ROOT / "scripts" / "measure_ensemble.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def recorded(script):
+    return json.loads(script.RESULT.read_text())["measured"]
+
+
+@pytest.fixture(scope="module")
+def measured(script, start_server, tmp_path_factory):
+    """What the outer steps do alone and under 1.4 times the router's capacity, and that capacity."""
+    server = start_server(MODELS, log=tmp_path_factory.mktemp("load") / "server.log")
+    samples = files.collect([ROOT], 50, 1, filetype.load_rule(MODELS))
+    inputs = script.ensemble_inputs(samples)
+    capacity = script.rows_per_s(server, "router", [{filetype.INPUT: sample.features} for sample in samples], 2.0)
+    alone = {step: script.rows_per_s(server, step, script.one_row(step), 2.0) for step in script.OUTER_STEPS}
+    loads = [ClassLoad("online", 0.2 * capacity), ClassLoad("background", 1.2 * capacity)]
+    schedule = poisson(loads, script.WARMUP_SECONDS + SECONDS, 1, payloads=len(inputs))
+    _, steps = script.under_load(server, "file_type", inputs, schedule)
+    return {"capacity": capacity, "alone": alone, "steps": steps}
+
+
+@pytest.mark.parametrize("step", ["file_type_features", "file_type_label"])
+class TestOuterSteps:
+    """Each step has one process."""
+
+    def test_it_could_do_many_times_what_the_executor_does(self, measured, recorded, step):
+        at_record = recorded["alone_rows_per_s"][step]["low"] / recorded["capacity_rows_per_s"]["high"]
+        assert at_record > SLACK
+        assert measured["alone"][step] / measured["capacity"] > at_record / SLACK
+
+    def test_requests_pass_it_without_a_wait_worth_mentioning(self, measured, recorded, step):
+        at_record = sum(recorded["steps"][step][part]["high"] for part in ("queue_ms", "compute_ms"))
+        assert at_record < 10
+        found = measured["steps"][step]
+        assert found["queue_ms"] + found["compute_ms"] < SLACK * at_record
