@@ -103,3 +103,37 @@ def test_the_policy_describes_this_executor(executor):
     assert levels == {"online": 1, "background": 2}
     assert max(levels.values()) == executor.dynamic_batching.priority_levels
     assert policy.default_class == "background"
+
+
+def test_only_the_executor_holds_a_model():
+    assert [path.relative_to(REPOSITORY).parts[0] for path in REPOSITORY.rglob("*.onnx")] == ["executor"]
+
+
+def test_the_ensemble_takes_files_and_what_the_router_takes_besides(router):
+    ensemble = config("file_type")
+    assert ensemble.max_batch_size == router.max_batch_size
+    assert tensors(ensemble.input) == {"content": ("TYPE_STRING", [1]), "CLASS": ("TYPE_STRING", [1])}
+    assert [entry.name for entry in ensemble.input if entry.optional] == ["CLASS"]
+    times = {name: kind for name, kind in tensors(router.output).items() if name.startswith("ROUTER_")}
+    assert tensors(ensemble.output) == {"label": ("TYPE_STRING", [1]), "score": ("TYPE_FP32", [1]), **times}
+    assert [step.model_name for step in ensemble.ensemble_scheduling.step] == [
+        "file_type_features",
+        "router",
+        "file_type_label",
+    ]
+
+
+@pytest.mark.parametrize("name", ["file_type_features", "file_type_label"])
+def test_an_outer_step_is_one_process_with_a_bounded_queue_and_no_delay(router, name):
+    step = config(name)
+    assert step.max_batch_size == router.max_batch_size
+    assert [(g.kind, g.count) for g in step.instance_group] == [(ModelInstanceGroup.KIND_CPU, 1)]
+    assert step.dynamic_batching.default_queue_policy.max_queue_size > 0
+    assert step.dynamic_batching.max_queue_delay_microseconds == 0
+    assert step.dynamic_batching.priority_levels == 0
+
+
+def test_the_outer_steps_tensors_are_those_of_the_executor(executor):
+    features, label = config("file_type_features"), config("file_type_label")
+    assert tensors(features.output).items() >= tensors(executor.input).items()
+    assert tensors(label.input)["scores"] == tensors(executor.output)[filetype.OUTPUT]
