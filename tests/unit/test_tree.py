@@ -34,6 +34,7 @@ SERVER_SIDE = sorted(
         PACKAGE / "ops/cli.py",
         PACKAGE / "ops/install.py",
         PACKAGE / "ops/assets.py",
+        PACKAGE / "ops/sweep.py",
     ]
 )
 ALLOWED = {*sys.stdlib_module_names, "numpy", "priority_router", "triton_python_backend_utils"}

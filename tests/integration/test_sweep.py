@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sweep` on executors whose times are known."""
+
+import re
+
+import pytest
+from priority_router.ops import cli
+from support.models import Executor, X, write_executor, write_pair
+
+BATCH_SECONDS = 0.02
+BRIEF = ["--seconds", "0.6"]
+
+
+@pytest.fixture(scope="module")
+def server(start_server, tmp_path_factory):
+    repository = tmp_path_factory.mktemp("sweep") / "repository"
+    repository.mkdir()
+    write_pair(repository, executor=Executor("guarded", inputs=(X,)))
+    write_executor(repository, Executor(batch_seconds=BATCH_SECONDS, max_batch_size=8, inputs=(X,)))
+    write_executor(repository, Executor("two", batch_seconds=BATCH_SECONDS, instances=2, inputs=(X,)))
+    write_executor(repository, Executor("alone", max_batch_size=0, inputs=(X,), priority_levels=0))
+    return start_server(repository)
+
+
+def sweep(server, capsys, *words):
+    status = cli.main(["sweep", "--url", f"http://{server.http}", *BRIEF, *words])
+    return status, capsys.readouterr()
+
+
+def rows(said):
+    found = re.findall(r"^ +(\d+) +([\d.]+) +([\d.]+)$", said.out, re.MULTILINE)
+    return {int(count): (float(rate), float(ms)) for count, rate, ms in found}
+
+
+def test_every_row_count_is_measured_in_batches_of_its_own(server, capsys):
+    status, said = sweep(server, capsys)
+    assert status == 0, said.err
+    table = rows(said)
+    assert list(table) == [1, 2, 4, 8]
+    for count, (rate, ms) in table.items():
+        # At most what the sleep allows; at least half of it, on a busy machine.
+        assert 0.5 < rate / (count / BATCH_SECONDS) < 1.1
+        assert BATCH_SECONDS * 0.9e3 < ms < BATCH_SECONDS * 2e3
+    assert "smallest within 95% of the best: 8 rows" in said.out
+
+
+def test_several_instances_are_kept_busy(server, capsys):
+    _, one = sweep(server, capsys, "--model", "two", "--rows", "4")
+    _, both = sweep(server, capsys, "--model", "two", "--rows", "4", "--instances", "2")
+    assert rows(both)[4][0] > rows(one)[4][0] * 0.9
+    assert rows(both)[4][0] / (2 * 4 / BATCH_SECONDS) > 0.5
+
+
+def test_a_model_without_a_batch_axis(server, capsys):
+    status, said = sweep(server, capsys, "--model", "alone")
+    assert (status, list(rows(said))) == (0, [1]), said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--model", "guarded"], "call model 'router' instead"),
+        (["--model", "nobody"], "unknown model"),
+        (["--rows", "16"], "takes 8 rows at most"),
+        (["--url", "http://127.0.0.1:9"], "refused"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_model_that_cannot_be_asked_is_one_line(server, capsys, words, reason):
+    status, said = sweep(server, capsys, *words)
+    assert status == 1
+    assert reason in said.err
+    assert said.err.startswith("priority-router sweep: error: ")
