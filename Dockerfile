@@ -27,4 +27,5 @@ EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 \
     CMD ["priority-router", "probe", "--timeout", "8"]
 # The base's own entry point first: it fits CUDA to the driver, and becomes the command.
-ENTRYPOINT ["/opt/nvidia/nvidia_entrypoint.sh", "priority-router", "serve", "--host=0.0.0.0", "--model-repository=/models"]
+ENTRYPOINT ["/opt/nvidia/nvidia_entrypoint.sh", \
+    "priority-router", "serve", "--host=0.0.0.0", "--model-repository=/models"]
