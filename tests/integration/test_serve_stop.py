@@ -44,6 +44,7 @@ def test_drain_under_load_loses_nobody(tmp_path, repository, mode):
         urgent = Call(tag=999, traffic_class="interactive")
         queued = [sender.send("router", Call(tag=tag, traffic_class="bulk")) for tag in range(1, 141)]
         until(lambda: len(record.batches()) >= 2)
+        assert region_files(command.process.pid), "its shared memory has names that clients may register"
         command.order()
         ordered = time.monotonic()
         late = until(lambda: [reply for reply in [sender.infer("router", urgent)] if not reply.ok])

@@ -38,17 +38,15 @@ def test_every_row_count_is_measured_in_batches_of_its_own(server, capsys):
     table = rows(said)
     assert list(table) == [1, 2, 4, 8]
     for count, (rate, ms) in table.items():
-        # At most what the sleep allows; at least half of it, on a busy machine.
-        assert 0.5 < rate / (count / BATCH_SECONDS) < 1.1
-        assert BATCH_SECONDS * 0.9e3 < ms < BATCH_SECONDS * 2e3
-    assert "smallest within 95% of the best: 8 rows" in said.out
+        # Two requests joined would give twice as much; a busy machine gives less.
+        assert 0.2 < rate / (count / BATCH_SECONDS) < 1.5
+        assert ms == pytest.approx(1e3 * count / rate, abs=0.02)
+    assert "fewest rows within 95% of the best rows/s: 8" in said.out
 
 
 def test_several_instances_are_kept_busy(server, capsys):
-    _, one = sweep(server, capsys, "--model", "two", "--rows", "4")
-    _, both = sweep(server, capsys, "--model", "two", "--rows", "4", "--instances", "2")
-    assert rows(both)[4][0] > rows(one)[4][0] * 0.9
-    assert rows(both)[4][0] / (2 * 4 / BATCH_SECONDS) > 0.5
+    _, said = sweep(server, capsys, "--model", "two", "--rows", "4", "--instances", "2")
+    assert rows(said)[4][0] > 1.1 * 4 / BATCH_SECONDS, "no more than one instance gives"
 
 
 def test_a_model_without_a_batch_axis(server, capsys):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from priority_router.ops.server import children
+from priority_router.ops.server.process import RESERVED_REGION_PREFIX
 
 READY_SECONDS = 60.0
 STOP_BOUND_SECONDS = 15.0
@@ -123,4 +124,5 @@ def living(session: int) -> list[int]:
 
 def region_files(owner: int) -> list[str]:
     """Shared memory of the servers that a `serve` process started."""
-    return [name for name in os.listdir("/dev/shm") if name.startswith(f"priority_router_{owner}_")]
+    prefix = f"{RESERVED_REGION_PREFIX}priority_router_{owner}_"
+    return [name for name in os.listdir("/dev/shm") if name.startswith(prefix)]

@@ -53,7 +53,7 @@ def main(words: Sequence[str]) -> int:
         measured[rows] = server.rows_per_s(config, rows, options.instances, options.seconds)
         print(f"{rows:5} {measured[rows]:8.1f} {1e3 * options.instances * rows / measured[rows]:13.2f}", flush=True)
     share = DEFAULT_BATCH_EFFICIENCY
-    print(f"\nsmallest within {share:.0%} of the best: {smallest_efficient(measured, share)} rows")
+    print(f"\nfewest rows within {share:.0%} of the best rows/s: {smallest_efficient(measured, share)}")
     return 0
 
 

@@ -27,6 +27,9 @@ STOP_SECONDS: Final = 15.0
 DRAIN_SECONDS: Final = 8.0
 """Of these, at most, for queued requests to be served."""
 
+RESERVED_REGION_PREFIX: Final = "triton_python_backend_shm_region_"
+"""From 25.07 on Triton lets no client register shared memory of a name that begins so."""
+
 _KILL_RESERVE_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.05
 
@@ -77,7 +80,7 @@ class Server:
         self._extra_args = tuple(extra_args)
         self._log_choice = log
         self._ready_timeout = ready_timeout
-        self._region_prefix = f"priority_router_{os.getpid()}_{secrets.token_hex(4)}_"
+        self._region_prefix = f"{RESERVED_REGION_PREFIX}priority_router_{os.getpid()}_{secrets.token_hex(4)}_"
         self._hurry = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._layout: Layout | None = None
