@@ -143,6 +143,7 @@ def test_one_line_in_the_log_and_a_mark_for_the_models(case):
     lines = [line for line in case.server.log_text().splitlines() if "priority_router_hooks" in line]
     assert len(lines) == 1
     marker = marker_of(case.server)
+    assert marker is not None
     assert marker.active_in(case.server.pid)
     assert marker.hooks == ({"priority", "dispatch"} if case.on else set())
     assert f"pid={case.server.pid};" in lines[0]

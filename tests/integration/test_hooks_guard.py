@@ -6,6 +6,7 @@ import queue
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def grpc_unary(server, model=EXECUTOR, version=""):
 
 
 def grpc_stream(server):
-    answers = queue.Queue()
+    answers: queue.Queue[Any] = queue.Queue()
     with tritonclient.grpc.InferenceServerClient(server.grpc) as sender:
         sender.start_stream(lambda result, error: answers.put(error))
         sender.async_stream_infer(EXECUTOR, grpc_inputs())

@@ -240,6 +240,6 @@ def refused(message: str, code: int = TritonError.INTERNAL) -> Callable[[BlsCall
     return lambda call: InferenceResponse([], TritonError(message, code))
 
 
-def rows(count: int, value: float = 0.0) -> np.ndarray:
+def rows(count: int, value: float = 0.0) -> np.ndarray[Any, Any]:
     """X of ``count`` rows."""
     return np.full((count, 2), value, np.float32)

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/results.py: numbers in the documents come from the result files, and from nowhere else."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+from support.modules import load_module
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "results.py"
 
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("results_script", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module("results_script", SCRIPT)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "RESULTS", tmp_path / "docs" / "results")
     (tmp_path / "docs" / "results").mkdir(parents=True)
