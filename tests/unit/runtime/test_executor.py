@@ -117,7 +117,7 @@ def answering(array: Any) -> Any:
             "UNAVAILABLE",
             "executor 'model' is not serving",
         ),
-        (raising, InternalFault, "INTERNAL", "failed to call executor 'model': RuntimeError('the connection broke')"),
+        (raising, InternalFault, "INTERNAL", "executor 'model' could not be called"),
         (answering(np.zeros((2, 1))), ExecutorFailed, "INTERNAL", "output 'Y' has 2 rows, the batch had 3"),
         (answering(None), ExecutorFailed, "INTERNAL", "output 'Y' has a datatype without numpy form"),
     ],

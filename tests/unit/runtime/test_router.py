@@ -102,14 +102,21 @@ def test_a_thousand_requests_of_every_kind_are_answered_once(triton: Triton) -> 
     assert outcomes['priority_router_requests_total{class="_none",model="router",outcome="invalid"}'] == 333
 
 
-def test_a_fault_of_intake_is_answered(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_intake_is_answered_and_told_in_the_log_alone(
+    router: Router, triton: Triton, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*args: Any) -> None:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(Intake, "fill", broken)
     request = named("online")
     router.execute([request])
-    assert "a bug" in request.sender.reply.error().message()
+    assert request.sender.reply.error().message() == (
+        "router 'router' failed on this request; the server's log says why (look for 'priority_router router:')"
+    )
+    (line,) = (text for _, text in triton.Logger.lines)
+    assert line.startswith("priority_router router: reading a request failed")
+    assert "RuntimeError: a bug" in line
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Executor:
             outputs, error = self._read(call, response)
         except Exception as fault:  # noqa: BLE001 - its callers are answered
             ended = self._clock()
-            error = InternalFault(f"the router failed to call executor {self._name!r}: {fault!r}")
+            error = InternalFault(f"executor {self._name!r} could not be called")
             self._log.exception("executor call", f"calling {self._name} failed", fault)
         return self._driver.completed(call, ended - started if started is not None else 0, outputs, error)
 

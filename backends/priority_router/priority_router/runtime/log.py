@@ -17,11 +17,17 @@ _QUIET_SECONDS = 1.0
 
 
 class Log:
-    """Writes to the server's log under the router's name."""
+    """Writes to the server's log under the router's name.
+
+    Attributes:
+        name: the router model.
+        prefix: how each of its lines begins.
+    """
 
     def __init__(self, logger: Any, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self.prefix = f"priority_router {name}:"
         self._logger = logger
-        self._name = name
         self._clock = clock
         self._lock = threading.Lock()
         self._last: dict[str, float] = {}
@@ -55,4 +61,4 @@ class Log:
 
     def _write(self, write: Callable[[str], None], text: str) -> None:
         with contextlib.suppress(Exception):
-            write(f"priority_router {self._name}: {text}")
+            write(f"{self.prefix} {text}")

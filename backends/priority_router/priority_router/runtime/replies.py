@@ -37,6 +37,7 @@ class Replies:
         self._batched = batched
         self._log = log
         self._final = pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+        self._fault = f"router {log.name!r} failed on this request; the server's log says why (look for {log.prefix!r})"
 
     def send(self, answer: Answer, tally: Tally) -> None:
         """Sends one answer and counts it."""
@@ -48,7 +49,7 @@ class Replies:
             response = self._refusal(error)
         except Exception as fault:  # noqa: BLE001 - the caller is told
             self._log.exception("reply", "building a reply failed", fault)
-            error = InternalFault(f"the router failed to build the reply: {fault!r}")
+            error = InternalFault("the reply could not be built")
             response = self._refusal(error)
         try:
             job.sender.send(response, self._final)
@@ -61,7 +62,8 @@ class Replies:
         tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
 
     def _refusal(self, error: RequestError) -> Any:
-        return self._pb.InferenceResponse([], self._pb.TritonError(str(error), self._codes.constant(error.code)))
+        text = self._fault if isinstance(error, InternalFault) else str(error)
+        return self._pb.InferenceResponse([], self._pb.TritonError(text, self._codes.constant(error.code)))
 
     def _response(self, job: Job) -> Any:
         tensor = self._pb.Tensor

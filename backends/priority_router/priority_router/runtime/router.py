@@ -133,7 +133,7 @@ class Router:
                 self._answers.put(Answer(job, error))
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
                 self._log.exception("intake", "reading a request failed", fault)
-                self._answers.put(Answer(job, InternalFault(f"the router failed to read the request: {fault!r}")))
+                self._answers.put(Answer(job, InternalFault("the request could not be read")))
         if jobs:
             self._driver.submit(jobs)
 
