@@ -32,7 +32,11 @@ class Exporter:
         self._gauges: set[_Key] = set()
 
     def flush(self, samples: Iterable[Sample]) -> None:
-        """Sends what changed since the last flush; a metric appears with its first sample, at 0 if need be."""
+        """Sends what changed since the last flush; a metric appears with its first sample, at 0 if need be.
+
+        Raises:
+            Exception: Triton's, when it does not take a number; the next flush sends that one and those after it.
+        """
         for family, labels, value in samples:
             key = (family.name, labels)
             metric = self._metrics.get(key)
@@ -42,11 +46,11 @@ class Exporter:
                 if not family.counter:
                     self._gauges.add(key)
             change = value - self._exported[key]
-            self._exported[key] = value
             # Gauges, too, are moved by increments: `set` keeps the interpreter's lock for its whole round trip, and a
             # router that is being replaced shares its gauges with its successor, where both together are the truth.
             if change > 0 or (change < 0 and not family.counter):
                 metric.increment(change)
+                self._exported[key] = value
 
     def close(self) -> None:
         """Takes the gauges back to 0 and gives everything up, metrics before their families."""
