@@ -71,10 +71,11 @@ def test_every_key_is_read() -> None:
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
         + 'timeout_action = "DELAY"\n'
+        + BULK
     )
     assert policy == RouterPolicy(
         scheduling=SchedulingPolicy(
-            classes=(TrafficClass("online", 1, 32, 50_000_000, False, TimeoutAction.DELAY),),
+            classes=(TrafficClass("online", 1, 32, 50_000_000, False, TimeoutAction.DELAY), TrafficClass("bulk", 2)),
             instances=3,
             max_batch_size=0,
             levels=False,
