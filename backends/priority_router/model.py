@@ -67,13 +67,16 @@ class TritonPythonModel:
         channel = RouterChannel.from_environment(os.environ, model)
         self._router = Router(pb_utils, policy, Surroundings(model, hooks, guard_active, channel))
 
-    def execute(self, requests: list[object]) -> None:
+    def execute(self, requests: list[object]) -> list[object] | None:
         """Takes requests in and returns at once; each is answered later through its response sender.
 
         Args:
             requests: Triton's; their tensors are gone when this returns.
+
+        Returns:
+            None, or responses to those that have no sender, in a list with None for the others.
         """
-        self._router.execute(requests)
+        return self._router.execute(requests)
 
     def finalize(self) -> None:
         """Stops the threads; Triton calls this once every request has been answered."""

@@ -36,7 +36,7 @@ def named(class_name: str, count: int = 1, value: float = 0.0) -> Request:
 
 def test_a_request_comes_back(router: Router) -> None:
     request = named("online", 3, 4.0)
-    router.execute([request])
+    assert router.execute([request]) is None
     assert request.sender.reply.arrays()["Y"].tolist() == [[8, 8]] * 3
 
 
@@ -60,6 +60,27 @@ def test_bad_requests_do_not_disturb_their_neighbours(router: Router, triton: Tr
     codes = [request.sender.reply.error().code() for request in (unknown, empty, unreadable)]
     assert codes == [TritonError.INVALID_ARG, TritonError.INVALID_ARG, TritonError.INTERNAL]
     assert "no memory" in triton.Logger.lines[0][1]
+
+
+class Senderless(Request):
+    def get_response_sender(self) -> Any:
+        raise MemoryError("no sender")
+
+
+def test_a_request_without_a_sender_is_answered_by_execute_and_disturbs_nobody(triton: Triton) -> None:
+    router = Router(triton, policy(), Surroundings("router"))
+    first, last = named("online", 1, 1.0), named("bulk", 1, 2.0)
+    refused, taken, also_refused, taken_too = router.execute([Senderless({}), first, Senderless({}), last]) or []
+    assert (taken, taken_too) == (None, None)
+    for response in (refused, also_refused):
+        assert response.error().code() == TritonError.INTERNAL
+        assert response.error().message().startswith("router 'router' failed on this request")
+    for value, request in ((1, first), (2, last)):
+        assert request.sender.reply.arrays()["Y"][0, 0] == 2 * value
+    assert "MemoryError: no sender" in triton.Logger.lines[0][1]
+    router.close()
+    assert triton.page.read('priority_router_requests_total{class="_none",model="router",outcome="unavailable"}') == 2
+    assert router._housekeeping._unanswered() == 0, "a drain would wait for them in vain"
 
 
 def test_execute_does_not_wait_for_the_executor(triton: Triton) -> None:

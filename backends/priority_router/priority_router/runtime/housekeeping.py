@@ -32,7 +32,7 @@ class Sources:
     """Where the numbers come from.
 
     Attributes:
-        tallies: of the reply threads.
+        tallies: one per thread that answers requests.
         lateness: of the timer.
         counters: reads the families without labels.
         received: requests taken in.

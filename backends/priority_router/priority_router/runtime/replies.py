@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to replies: the only place that sends a caller anything.
+"""Answers to replies: the only place that makes what a caller gets.
 
 Law: exactly one response with the FINAL flag per answer. A response that cannot be built becomes an error; one that
 cannot be sent is logged and counted, since Triton takes no second one.
@@ -60,6 +60,11 @@ class Replies:
         queue_ns = None if job.first_exec is None else job.first_exec - job.arrived
         outcome = Outcome.SUCCESS if error is None else error.outcome
         tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
+
+    def without_sender(self, error: RequestError, tally: Tally) -> Any:
+        """The response to a request that ``execute`` itself must hand back, counted as answered."""
+        tally.count(None, error.outcome, None, None)
+        return self._refusal(error)
 
     def _refusal(self, error: RequestError) -> Any:
         text = self._fault if isinstance(error, InternalFault) else str(error)

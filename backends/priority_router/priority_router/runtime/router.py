@@ -87,13 +87,18 @@ class Router:
         codes = ErrorCodes(pb.TritonError)
         classes = [traffic_class.name for traffic_class in policy.scheduling.classes]
         tallies = [metrics.Tally(classes) for _ in range(REPLY_THREADS)]
+        self._returned = metrics.Tally(classes)
         self._driver = Driver(policy.scheduling, clock, self._calls.put, self._answers.put, log)
         self._intake = Intake(policy)
         self._executor = Executor(pb, policy, self._driver, codes, clock, log)
         self._cancels = Cancels(self._driver, clock, log)
         self._driver.on_send = self._cancels.dispatched
         sources = Sources(
-            tallies, self._lateness, self._counters, lambda: self._received, lambda: self._executor.levels_sent
+            [*tallies, self._returned],
+            self._lateness,
+            self._counters,
+            lambda: self._received,
+            lambda: self._executor.levels_sent,
         )
         self._housekeeping = Housekeeping(
             self._driver,
@@ -105,7 +110,7 @@ class Router:
             clock,
             log,
         )
-        replies = Replies(pb, codes, policy.scheduling.max_batch_size > 0, log)
+        self._replies = replies = Replies(pb, codes, policy.scheduling.max_batch_size > 0, log)
 
         self._calls.start([self._executor.serve] * executor_threads(policy))
         self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
@@ -115,27 +120,35 @@ class Router:
             threads.start("housekeeping", self._housekeeping.run),
         ]
 
-    def execute(self, requests: Sequence[Any]) -> None:
+    def execute(self, requests: Sequence[Any]) -> list[Any] | None:
         """Takes in one call of Triton's; never blocks, never raises.
 
-        Every request is answered once, later, by a reply thread: those that cannot be read at once, the others when the
-        driver finishes them.
+        Every request is answered once, by a reply thread later: those that cannot be read at once, the others when the
+        driver finishes them. Only one without a sender cannot be left to them.
+
+        Returns:
+            None as a rule; otherwise one entry per request, with the response to each that has no sender.
         """
         now = self._clock()
         self._received += len(requests)
         jobs = []
-        for request in requests:
-            job = Job(request.get_response_sender(), now)
+        returned: dict[int, Any] = {}
+        for index, request in enumerate(requests):
+            job = None
+            # Triton takes an exception for the answer to the whole call, also to what is in other threads' hands.
             try:
+                job = Job(request.get_response_sender(), now)
                 self._intake.fill(job, request)
                 jobs.append(job)
-            except RequestError as error:
-                self._answers.put(Answer(job, error))
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
-                self._log.exception("intake", "reading a request failed", fault)
-                self._answers.put(Answer(job, InternalFault("the request could not be read")))
+                error = self._intake_error(fault)
+                if job is not None:
+                    self._answers.put(Answer(job, error))
+                else:
+                    returned[index] = self._replies.without_sender(error, self._returned)
         if jobs:
             self._driver.submit(jobs)
+        return [returned.get(index) for index in range(len(requests))] if returned else None
 
     def close(self) -> None:
         """Stops every thread; Triton calls ``finalize`` only after every request was answered."""
@@ -147,6 +160,12 @@ class Router:
         if not (self._calls.stop(STOP_SECONDS) and self._answers.stop(STOP_SECONDS)):
             self._log.warning("a thread is still in a call to Triton and is left behind")
         self._housekeeping.close()
+
+    def _intake_error(self, fault: Exception) -> RequestError:
+        if isinstance(fault, RequestError):
+            return fault
+        self._log.exception("intake", "reading a request failed", fault)
+        return InternalFault("the request could not be read")
 
     def _run_timer(self) -> None:
         while (late := self._driver.alarm.wait()) is not None:
