@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc
 from priority_router.hooks import SLICE_ENV, HookCounters, marker_of_process
+from priority_router.ops import command_line
 from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
@@ -75,12 +76,28 @@ COLUMNS: Mapping[str, str] = {
 
 def main() -> int:
     """Measures; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="measure_hooks", description="Measure the CPU cost of prompt dispatch.")
-    parser.add_argument("--rounds", type=int, default=3, help="times that every setting is measured, in turn")
-    parser.add_argument("--seconds", type=float, default=6.0, help="length of each measurement")
-    parser.add_argument("--json", type=Path, default=RESULT, help="file to write (default: %(default)s)")
+    parser = command_line.parser("measure_hooks", "Measure the CPU cost of prompt dispatch.")
+    parser.add_argument(
+        "--rounds",
+        type=command_line.whole_number(1),
+        default=3,
+        metavar="N",
+        help="times that every setting is measured, in turn (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=command_line.seconds,
+        default=6.0,
+        metavar="S",
+        help="length of each measurement (default %(default)g)",
+    )
+    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
     options = parser.parse_args()
+    return command_line.exit_status(parser.prog, lambda: run(options))
 
+
+def run(options: argparse.Namespace) -> int:
+    """Measures and writes."""
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in SETTINGS}
     for _ in range(options.rounds):
         for name, setting in SETTINGS.items():

@@ -32,6 +32,7 @@ SERVER_SIDE = sorted(
         *(PACKAGE / "ops/probe").rglob("*.py"),
         PACKAGE / "ops/__init__.py",
         PACKAGE / "ops/cli.py",
+        PACKAGE / "ops/command_line.py",
         PACKAGE / "ops/install.py",
         PACKAGE / "ops/assets.py",
     ]

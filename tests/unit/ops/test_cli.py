@@ -37,6 +37,15 @@ def test_our_errors_become_one_line_and_status_1(command, capsys):
     assert capsys.readouterr().err == "priority-router probe: error: no server here\n"
 
 
+def test_ctrl_c_is_status_130_and_no_traceback(command, capsys):
+    def run(words):
+        raise KeyboardInterrupt
+
+    command(run)
+    assert cli.main(["probe"]) == 130
+    assert capsys.readouterr().err == "priority-router probe: stopped\n"
+
+
 def test_a_missing_extra_is_named_and_other_missing_modules_are_not_hidden(command, capsys):
     def run(words):
         raise ModuleNotFoundError("No module", name=words[0])
@@ -70,7 +79,9 @@ def test_top_level(words, status, capsys):
         ["serve", "--model-repo", "x"],
         ["probe", "--timeout", "0"],
         ["probe", "--timeout", "inf"],
+        ["probe", "--time", "1"],
         ["install"],
+        ["bench", "overload", "--json", "x", "--seed", "-1"],
     ],
 )
 def test_wrong_use_is_status_2(words, capsys):

@@ -17,7 +17,7 @@ from priority_router import __version__
 from priority_router.control import CALLS_PER_INSTANCE, OTHER_THREADS, TRITON_DEFAULT_POOL
 from priority_router.errors import SetupError
 from priority_router.hooks import GUARDED_MODELS_ENV, LIBRARY_NAME
-from priority_router.ops import assets
+from priority_router.ops import assets, command_line
 
 BACKEND: Final = "priority_router"
 MARK: Final = ".installed-by-priority-router"
@@ -137,11 +137,10 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router install",
-        description="Writes DIR/priority_router, the backend with its compiled hooks, for a server that is not started "
-        "by `priority-router serve`, and prints what to start it with.",
-        allow_abbrev=False,
+    parser = command_line.parser(
+        "priority-router install",
+        "Writes DIR/priority_router, the backend with its compiled hooks, for a server that is not started by "
+        "`priority-router serve`, and prints what to start it with.",
     )
     parser.add_argument(
         "directory", metavar="DIR", help="the server's backend folder, such as /opt/tritonserver/backends"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from priority_router.errors import SetupError
+from priority_router.ops import command_line
 from priority_router.ops.bench import experiment, report
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.scenarios import SCENARIOS, Scenario
@@ -29,7 +30,7 @@ def main(words: Sequence[str]) -> int:
         words: arguments after ``bench``.
 
     Returns:
-        0 when everything was measured, 130 when Ctrl-C cut it short; what was measured is written either way.
+        0 when everything was measured, INTERRUPTED when Ctrl-C cut it short; what was measured is written either way.
     """
     options = _parser().parse_args(words)
     scenario = _chosen(options)
@@ -41,7 +42,7 @@ def main(words: Sequence[str]) -> int:
     _write(target, json.dumps(document, indent=1) + "\n")
     print(report.as_text(results))
     print(f"\n{target}: written; again: {shlex.join(document['command'])}")
-    return 130 if results.interrupted else 0
+    return command_line.INTERRUPTED if results.interrupted else 0
 
 
 def estimated_seconds(scenario: Scenario) -> float:
@@ -82,24 +83,24 @@ def _write(path: Path, text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     minutes = {name: estimated_seconds(one) / 60 for name, one in SCENARIOS.items()}
-    parser = argparse.ArgumentParser(
-        prog="priority-router bench",
-        description="Measures ways to serve two classes with one executor, side by side and with the same arrivals.",
+    parser = command_line.parser(
+        "priority-router bench",
+        "Measures ways to serve two classes with one executor, side by side and with the same arrivals.",
         epilog="scenarios:\n"
         + "".join(f"  {name:10}{one.meaning} ({minutes[name]:.0f} min)\n" for name, one in SCENARIOS.items())
         + "\narms:\n"
         + "".join(f"  {arm.name:14}{arm.meaning}\n" for arm in ARMS.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("scenario", choices=SCENARIOS, metavar="SCENARIO", help="see below")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where to write the results")
     parser.add_argument("--arms", type=_arms, metavar="A,B", help="only these arms (default all)")
-    parser.add_argument("--rounds", type=_positive_integer, metavar="N", help="how often each arm runs")
-    parser.add_argument("--duration", type=_positive_seconds, metavar="S", help="seconds that count, per arm and round")
-    parser.add_argument("--warmup", type=_positive_seconds, metavar="S", help="seconds before them that do not")
+    number, seconds = command_line.whole_number, command_line.seconds
+    parser.add_argument("--rounds", type=number(1), metavar="N", help="how often each arm runs")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds that count, per arm and round")
+    parser.add_argument("--warmup", type=seconds, metavar="S", help="seconds before them that do not")
     parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, metavar="N", help="of the arrivals (default %(default)s)"
+        "--seed", type=number(0), default=DEFAULT_SEED, metavar="N", help="of the arrivals (default %(default)s)"
     )
     return parser
 
@@ -110,22 +111,6 @@ def _arms(word: str) -> list[str]:
     if unknown:
         raise argparse.ArgumentTypeError(f"no arm {', '.join(map(repr, unknown))}; there are {', '.join(ARMS)}")
     return names
-
-
-def _positive_integer(word: str) -> int:
-    if word.isascii() and word.isdigit() and int(word) > 0:
-        return int(word)
-    raise argparse.ArgumentTypeError(f"{word!r} is not a whole number above 0")
-
-
-def _positive_seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < 1e5:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
 
 
 def _say(text: str) -> None:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.ops import command_line
 from priority_router.ops.server.log import ForwardedLog
 from priority_router.ops.server.process import STOP_SECONDS, Server
 
@@ -105,13 +106,12 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router serve",
-        description="Starts tritonserver (NVIDIA's in its image, else the CPU server of nvidia-pytriton) with the "
-        "router's backend and hooks, and prints one line `ready http=... grpc=... metrics=...` when the models serve. "
-        "The server's log goes to stderr. SIGTERM and Ctrl-C drain the routers and stop within 15 s.",
+    parser = command_line.parser(
+        "priority-router serve",
+        "Starts tritonserver (NVIDIA's in its image, else the CPU server of nvidia-pytriton) with the router's backend "
+        "and hooks, and prints one line `ready http=... grpc=... metrics=...` when the models serve. The server's log "
+        f"goes to stderr. SIGTERM and Ctrl-C drain the routers and stop within {STOP_SECONDS:g} s.",
         usage="%(prog)s --model-repository DIR [options] [-- ARGUMENTS FOR TRITONSERVER]",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--model-repository", metavar="DIR", action="append", required=True, help="model repository; may be repeated"
@@ -119,32 +119,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 = all (default %(default)s)")
     for purpose, port in (("http", HTTP_PORT), ("grpc", GRPC_PORT), ("metrics", METRICS_PORT)):
         parser.add_argument(
-            f"--{purpose}-port", type=_port, default=port, metavar="N", help="0 = pick a free one (default %(default)s)"
+            f"--{purpose}-port",
+            type=command_line.whole_number(0, 65535),
+            default=port,
+            metavar="N",
+            help="0 = pick a free one (default %(default)s)",
         )
     parser.add_argument(
         "--ready-timeout",
-        type=_seconds,
+        type=command_line.seconds,
         default=READY_SECONDS,
         metavar="SECONDS",
         help="give up when the models do not serve by then (default %(default)g)",
     )
     return parser
-
-
-def _port(word: str) -> int:
-    if word.isascii() and word.isdigit() and int(word) <= 65535:
-        return int(word)
-    raise argparse.ArgumentTypeError(f"{word!r} is not a port (0 to 65535)")
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < threading.TIMEOUT_MAX:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
 
 
 def _describe(status: int) -> str:
