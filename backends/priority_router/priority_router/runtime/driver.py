@@ -38,7 +38,7 @@ class Observed:
         rows_in_flight: rows the executor has not answered.
         written_off: calls given up whose answer has not come.
         late_answers: answers that came after their call was given up.
-        worst_blocking: per class, ns.
+        worst_blocking: per class, ns, of the last one to two minutes.
     """
 
     waiting: dict[str, int]
@@ -225,7 +225,7 @@ class Driver:
                 rows_in_flight=scheduler.rows_in_flight,
                 written_off=scheduler.written_off,
                 late_answers=scheduler.late_answers,
-                worst_blocking=dict(scheduler.worst_blocking),
+                worst_blocking=scheduler.worst_blocking(self._clock()),
             )
 
     # With the lock held.
