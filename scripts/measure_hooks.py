@@ -31,18 +31,16 @@ from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
     ROUTER,
-    ExecutorShape,
     batching_block,
     write_executor,
     write_repository,
 )
+from priority_router.ops.loads import LEVELS, OVERLOAD, ExecutorShape
 from priority_router.ops.server import Server
 from tritonclient.utils import InferenceServerException
 
 RESULT = Path(__file__).resolve().parents[1] / "docs" / "results" / "hooks.json"
-LEVELS = {"online": 1, "background": 2}
 ENDLESS = ExecutorShape(batch_us=120_000_000, row_us=0, max_batch_size=1)
-OVERLOAD = ExecutorShape(batch_us=50_000, row_us=0, max_batch_size=4)
 OUTSTANDING = 32
 MODELS = ("first", "second", "third")
 QUEUED = 8
@@ -149,9 +147,9 @@ def in_overload(setting: Setting, seconds: float) -> dict[str, float]:
         repository = Path(folder, "models")
         repository.mkdir()
         if setting.arm is None:
-            write_executor(repository / EXECUTOR, OVERLOAD, batching_block(0))
+            write_executor(repository / EXECUTOR, OVERLOAD.executor, batching_block(0))
         else:
-            write_repository(repository, ARMS[setting.arm], OVERLOAD, LEVELS)
+            write_repository(repository, ARMS[setting.arm], OVERLOAD.executor, LEVELS)
         model = ROUTER if setting.arm == "router" else EXECUTOR
         with serving(repository, setting) as server, load(server, model) as answered:
             time.sleep(SETTLE_SECONDS)

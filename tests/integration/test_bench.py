@@ -12,15 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from priority_router.ops.bench import arms, cli, executor_stats, load
-from priority_router.ops.bench.arrivals import ClassLoad, poisson
+from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE, SCENARIOS
+from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.stats import QUANTILES
 from priority_router.ops.bench.wire import Outcome, Route
+from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
 
 PACKAGE = Path(__file__).resolve().parents[2] / "backends" / "priority_router"
 PAYLOADS = [{"X": np.full((rows, 4), rows, np.float32)} for rows in (1, 3)]
-SHAPE = arms.ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
+SHAPE = ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
 SPREAD = {"median", "low", "high"}
 
 

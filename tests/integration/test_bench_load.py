@@ -10,10 +10,12 @@ import time
 
 import numpy as np
 import pytest
+from priority_router.core.values import SECOND
 from priority_router.ops.bench import load
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, Schedule, poisson
+from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.wire import Outcome, Route
+from priority_router.ops.loads import ClassLoad
 from support.scripted_http import OK, after, reply, serving
 
 X = {"X": np.ones((1, 4), np.float32)}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priority_router.ops.bench.wire import Route
+from priority_router.ops.loads import ExecutorShape
 
 EXECUTOR = "executor"
 ROUTER = "router"
@@ -53,23 +54,6 @@ ARMS: Mapping[str, Arm] = {
         Arm("router-plain", "router in plain mode, nothing preloaded", hooks=False, mode="plain"),
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutorShape:
-    """The executor that all arms of a scenario share.
-
-    Attributes:
-        batch_us: microseconds that a batch takes whatever its size.
-        row_us: microseconds that each row adds.
-        max_batch_size: rows per batch.
-        instances: batches at a time.
-    """
-
-    batch_us: int
-    row_us: int
-    max_batch_size: int
-    instances: int = 1
 
 
 def write_repository(

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from priority_router.ops.bench.arrivals import SECOND
+from priority_router.core.values import SECOND
 from priority_router.ops.bench.load import LoadError
 
 _TIMEOUT_SECONDS = 10.0

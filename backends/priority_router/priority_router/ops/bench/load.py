@@ -21,10 +21,11 @@ from multiprocessing.process import BaseProcess
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
 from priority_router.interface import QUEUE_OUTPUT
 from priority_router.ops.bench import wire
-from priority_router.ops.bench.arrivals import SECOND, Schedule
+from priority_router.ops.bench.arrivals import Schedule
 from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome, Route, Tensor

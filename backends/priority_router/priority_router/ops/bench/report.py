@@ -55,7 +55,7 @@ def as_json(results: Results, command: Sequence[str]) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "seed": results.seed,
         "interrupted": results.interrupted,
-        "scenario": {**asdict(results.scenario), "floor_ms": results.scenario.floor_ms},
+        "scenario": {**asdict(results.scenario), "floor_ms": results.scenario.executor.floor_ms},
         "rounds": [{name: summary.as_json() for name, summary in finished.items()} for finished in results.rounds],
         "arms": {name: _over_rounds(_summaries(results, name)) for name in _arms(results)},
         "aims": [asdict(verdict) for verdict in results.verdicts()],
@@ -107,9 +107,7 @@ def warnings(results: Results) -> list[str]:
     found = []
     if results.interrupted:
         found.append("interrupted: the numbers cover the rounds that were complete")
-    shape = results.scenario.executor
-    batch_ms = (shape.batch_us + shape.row_us * shape.max_batch_size) / 1e3
-    limit = max(LATE_MS, LATE_SHARE * batch_ms)
+    limit = max(LATE_MS, LATE_SHARE * results.scenario.executor.full_batch_us / 1e3)
     for name in _arms(results):
         summaries = _summaries(results, name)
         late = max(summary.late_p99_ms for summary in summaries)

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from priority_router.ops.bench.aims import ALL, Aim, Metric
-from priority_router.ops.bench.arms import ARMS, ExecutorShape
-from priority_router.ops.bench.arrivals import ClassLoad
-
-ONLINE = "online"
-BACKGROUND = "background"
-LEVELS: Mapping[str, int] = {ONLINE: 1, BACKGROUND: 2}
+from priority_router.ops.bench.arms import ARMS
+from priority_router.ops.loads import FAST, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +43,40 @@ class Scenario:
     aims: tuple[Aim, ...] = ()
     arms: tuple[str, ...] = tuple(ARMS)
 
-    @property
-    def floor_ms(self) -> float:
-        """Mean time of a newcomer that cannot preempt: half of the batch that runs, and its own, both full."""
-        rows = self.executor.max_batch_size
-        return 1.5 * (self.executor.batch_us + rows * self.executor.row_us) / 1e3
-
 
 def step_name(in_flight: int) -> str:
     """What a closed-loop step is called where a class name stands."""
     return f"{in_flight} in flight"
 
 
-_OVERLOAD_EXECUTOR = ExecutorShape(batch_us=50_000, row_us=0, max_batch_size=4)
-_OVERLOAD_FLOOR_MS = 75.0
-_OVERLOAD_LOADS = (ClassLoad(ONLINE, 16), ClassLoad(BACKGROUND, 110))
+def _open_loop(name: str, load: Load, aims: tuple[Aim, ...], **times: float) -> Scenario:
+    return Scenario(
+        name,
+        _meaning(load),
+        load.executor,
+        load.classes,
+        direct=load.direct,
+        aims=aims,
+        **times,  # type: ignore[arg-type]
+    )
+
+
+def _meaning(load: Load) -> str:
+    executor = load.executor
+    costs = ((executor.batch_us, "batch"), (executor.row_us, "row"))
+    times = " and ".join(f"{cost / 1e3:g} ms per {unit}" for cost, unit in costs if cost)
+    rates = " and ".join(f"{one.name} {one.rate:g}" for one in load.classes)
+    words = f"{times}, up to {executor.max_batch_size} rows; {rates} rows/s, {load.demand:.2f} times the capacity"
+    direct = "".join(f"; {name} calls the executor directly, at its default level" for name in load.direct)
+    return words + direct
+
 
 SCENARIOS: Mapping[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        Scenario(
+        _open_loop(
             "overload",
-            "50 ms per batch of up to 4; online 16 and background 110 rows/s, 1.6 times the capacity",
-            _OVERLOAD_EXECUTOR,
-            _OVERLOAD_LOADS,
+            OVERLOAD,
             aims=(
                 Aim("executor busy", Metric("busy"), 0.96, at_most=False),
                 Aim(
@@ -78,7 +84,7 @@ SCENARIOS: Mapping[str, Scenario] = {
                     Metric("p50_ms", ONLINE),
                     1.10,
                     at_most=True,
-                    base=_OVERLOAD_FLOOR_MS,
+                    base=OVERLOAD.executor.floor_ms,
                 ),
                 Aim(
                     "online p99 / that of levels",
@@ -89,11 +95,9 @@ SCENARIOS: Mapping[str, Scenario] = {
                 ),
             ),
         ),
-        Scenario(
+        _open_loop(
             "linear",
-            "4.1 ms per row, batches of up to 8; online 20 and background 230 rows/s, just above the capacity",
-            ExecutorShape(batch_us=0, row_us=4_100, max_batch_size=8),
-            (ClassLoad(ONLINE, 20), ClassLoad(BACKGROUND, 230)),
+            LINEAR,
             seconds=20.0,
             aims=(
                 Aim(
@@ -112,11 +116,9 @@ SCENARIOS: Mapping[str, Scenario] = {
                 ),
             ),
         ),
-        Scenario(
+        _open_loop(
             "fast",
-            "5 ms per batch of up to 4; online 100 and background 800 rows/s, 1.1 times the capacity",
-            ExecutorShape(batch_us=5_000, row_us=0, max_batch_size=4),
-            (ClassLoad(ONLINE, 100), ClassLoad(BACKGROUND, 800)),
+            FAST,
             seconds=15.0,
             warmup_seconds=4.0,
             aims=(
@@ -129,14 +131,11 @@ SCENARIOS: Mapping[str, Scenario] = {
                 ),
             ),
         ),
-        Scenario(
+        _open_loop(
             "shared",
-            "as overload, but background calls the executor directly at its default level",
-            _OVERLOAD_EXECUTOR,
-            _OVERLOAD_LOADS,
+            SHARED,
             # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
             grace_seconds=45.0,
-            direct=(BACKGROUND,),
             aims=(
                 Aim(
                     "online p99 / that of router-plain",

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from priority_router.ops.bench.arrivals import SECOND
+from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome
 

@@ -17,17 +17,18 @@ import numpy as np
 import tritonclient.http
 
 from priority_router.config import POLICY_FILE, load_policy
+from priority_router.core.values import SECOND
 from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.bench import executor_stats, load
-from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, ExecutorShape, policy_text, routes
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
+from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, policy_text, routes
+from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE
 from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
+from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
 from priority_router.ops.server import Server
 
 SHOWN_ARMS = ("levels", "levels+hooks", "router")
