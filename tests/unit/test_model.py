@@ -13,6 +13,7 @@ from typing import Any
 
 import priority_router
 import pytest
+from priority_router.control import CONTROL_DIR_ENV, ControlDirectory
 from priority_router.errors import PolicyError, SetupError
 from support.fake_triton import Request, Triton, rows
 from support.modules import load_module
@@ -164,3 +165,24 @@ def test_it_announces_itself_to_serve(
     assert [path.name for path in control.iterdir()] == [f"router.{os.getpid()}.router"]
     model.finalize()
     assert list(control.iterdir()) == []
+
+
+def test_a_router_that_does_not_come_up_signs_off(
+    load: Callable[[Path], Any],
+    arguments: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    triton: Triton,
+) -> None:
+    class NoFamily:
+        COUNTER = GAUGE = None
+
+        def __init__(self, **_: Any) -> None:
+            raise RuntimeError("no metrics here")
+
+    control = ControlDirectory(tmp_path / "control")
+    monkeypatch.setenv(CONTROL_DIR_ENV, str(control.path))
+    monkeypatch.setattr(triton, "MetricFamily", NoFamily)
+    with pytest.raises(RuntimeError, match="no metrics here"):
+        load(FOLDER).TritonPythonModel().initialize(arguments)
+    assert control.undrained() == []

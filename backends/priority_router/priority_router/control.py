@@ -102,9 +102,9 @@ class RouterChannel:
 
     def close(self) -> None:
         """Signs off, so that ``serve`` does not wait for a router that was unloaded."""
-        with contextlib.suppress(OSError):
-            self._announced.unlink(missing_ok=True)
-            self._drained.unlink(missing_ok=True)
+        for file in (self._announced, self._drained):
+            with contextlib.suppress(OSError):
+                file.unlink()
 
 
 class ControlDirectory:

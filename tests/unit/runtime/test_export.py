@@ -39,3 +39,15 @@ def test_what_a_failed_flush_did_not_send_comes_with_the_next(refused: Family, m
     exporter.flush([Sample(SERVED, (), 8), Sample(WAITING, (), 2)])
     assert triton.page.read('priority_router_served_total{model="router"}') == 8
     assert triton.page.read('priority_router_waiting{model="router"}') == 2
+
+
+def test_closing_takes_back_every_gauge_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    triton = Triton()
+    exporter = Exporter(triton, "router")
+    exporter.flush([Sample(WAITING, (("class", label),), 3) for label in ("a", "b", "c")])
+    gauges = [triton.page[f'{WAITING.name}{{class="{label}",model="router"}}'] for label in ("a", "b", "c")]
+    monkeypatch.setattr(gauges[1], "increment", refusing(gauges[1], 1))
+    with pytest.raises(RuntimeError, match="the server is busy"):
+        exporter.close()
+    assert [gauge.value for gauge in gauges] == [0, 3, 0]
+    exporter.close()

@@ -6,11 +6,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from priority_router.config import RouterPolicy
+from priority_router.control import ControlDirectory, RouterChannel
+from priority_router.runtime import threads
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.router import Router, Surroundings, executor_threads
 from support.fake_triton import BlsCall, InferenceResponse, Request, Tensor, Triton, TritonError, doubled, rows
@@ -150,6 +153,69 @@ def test_a_fault_of_intake_is_answered_and_told_in_the_log_alone(
 )
 def test_the_number_of_executor_threads(given: RouterPolicy, threads: int) -> None:
     assert executor_threads(given) == threads
+
+
+def threads_of(before: set[threading.Thread]) -> set[threading.Thread]:
+    return set(threading.enumerate()) - before
+
+
+def test_a_stuck_call_of_the_executor_keeps_nothing_else_from_ending(
+    triton: Triton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("priority_router.runtime.router.STOP_SECONDS", 0.1)
+    gate, begun = threading.Event(), threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        begun.set()
+        assert gate.wait(10)
+        return doubled(call)
+
+    triton.answer = held
+    control = ControlDirectory(tmp_path / "control")
+    before = set(threading.enumerate())
+    router = Router(triton, policy(), Surroundings("router", channel=RouterChannel(control.path, "router")))
+    started = threads_of(before)
+    router.execute([named("online")])
+    assert begun.wait(10)
+    router.close()
+    (stuck,) = (thread for thread in started if thread.is_alive())
+    assert "executor call" in stuck.name
+    assert control.undrained() == []
+    gate.set()
+    stuck.join(10)
+
+
+def test_a_router_whose_threads_cannot_all_be_started_leaves_none(
+    triton: Triton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = threads.start
+
+    def start(name: str, target: Any) -> threading.Thread:
+        if name == "housekeeping":
+            raise RuntimeError("can't start new thread")
+        return real(name, target)
+
+    monkeypatch.setattr(threads, "start", start)
+    control = ControlDirectory(tmp_path / "control")
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Router(triton, policy(), Surroundings("router", channel=RouterChannel(control.path, "router")))
+    assert not any(thread.is_alive() for thread in threads_of(before))
+    assert control.undrained() == []
+
+
+def test_a_fault_at_the_timer_does_not_end_it(router: Router, triton: Triton, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticked = threading.Event()
+
+    def broken() -> None:
+        monkeypatch.setattr(router._driver, "tick", ticked.set)
+        router._driver.alarm.set(0)
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(router._driver, "tick", broken)
+    router._driver.alarm.set(0)
+    assert ticked.wait(10)
+    assert "RuntimeError: a bug" in triton.Logger.lines[0][1]
 
 
 def test_closing_ends_every_thread(triton: Triton) -> None:

@@ -53,12 +53,22 @@ class Exporter:
                 self._exported[key] = value
 
     def close(self) -> None:
-        """Takes the gauges back to 0 and gives everything up, metrics before their families."""
-        for key, metric in self._metrics.items():
-            if key in self._gauges and self._exported[key]:
-                metric.increment(-self._exported[key])
-        self._metrics.clear()
-        self._families.clear()
+        """Takes the gauges back to 0 and gives everything up, metrics before their families.
+
+        Raises:
+            Exception: Triton's, when it does not take a number; everything is given up all the same.
+        """
+        failure = None
+        for key in self._gauges:
+            try:
+                if self._exported[key]:
+                    self._metrics[key].increment(-self._exported[key])
+            except Exception as error:  # noqa: BLE001 - raised below
+                failure = error
+        for held in (self._gauges, self._metrics, self._families):
+            held.clear()
+        if failure is not None:
+            raise failure
 
     def _create(self, family: Family, labels: tuple[tuple[str, str], ...]) -> Any:
         made = self._families.get(family.name)

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _QUIET_SECONDS = 1.0
@@ -58,6 +58,14 @@ class Log:
         """A fault of the router itself, with its traceback."""
         trace = "".join(traceback.format_exception(error)).rstrip()
         self.error(kind, f"{text}\n{trace}")
+
+    @contextlib.contextmanager
+    def caught(self, text: str) -> Iterator[None]:
+        """Logs what the block raises as a fault of that kind, so that what follows the block is done all the same."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - see above
+            self.exception(text, text, error)
 
     def _write(self, write: Callable[[str], None], text: str) -> None:
         with contextlib.suppress(Exception):

@@ -112,13 +112,16 @@ class Router:
         )
         self._replies = replies = Replies(pb, codes, policy.scheduling.max_batch_size > 0, log)
 
-        self._calls.start([self._executor.serve] * executor_threads(policy))
-        self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
-        self._loops: list[threading.Thread] = [
-            threads.start("timer", self._run_timer),
-            threads.start("cancels", self._cancels.run),
-            threads.start("housekeeping", self._housekeeping.run),
-        ]
+        self._loops: list[threading.Thread] = []
+        try:
+            self._calls.start([self._executor.serve] * executor_threads(policy))
+            self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
+            loops = {"timer": self._run_timer, "cancels": self._cancels.run, "housekeeping": self._housekeeping.run}
+            for name, loop in loops.items():
+                self._loops.append(threads.start(name, loop))
+        except BaseException:
+            self.close()
+            raise
 
     def execute(self, requests: Sequence[Any]) -> list[Any] | None:
         """Takes in one call of Triton's; never blocks, never raises.
@@ -157,9 +160,12 @@ class Router:
         self._housekeeping.stop()
         for thread in self._loops:
             thread.join(STOP_SECONDS)
-        if not (self._calls.stop(STOP_SECONDS) and self._answers.stop(STOP_SECONDS)):
+        called = self._calls.stop(STOP_SECONDS)
+        answered = self._answers.stop(STOP_SECONDS) and not any(thread.is_alive() for thread in self._loops)
+        if not (called and answered):
             self._log.warning("a thread is still in a call to Triton and is left behind")
-        self._housekeeping.close()
+        # A call of the executor may hang because of the executor; everything else asks the server itself.
+        self._housekeeping.close(server_answers=answered)
 
     def _intake_error(self, fault: Exception) -> RequestError:
         if isinstance(fault, RequestError):
@@ -170,7 +176,8 @@ class Router:
     def _run_timer(self) -> None:
         while (late := self._driver.alarm.wait()) is not None:
             self._lateness.add(late)
-            self._driver.tick()
+            with self._log.caught("acting on the timer failed"):
+                self._driver.tick()
 
     def _counters(self) -> Mapping[metrics.Family, float]:
         return {
