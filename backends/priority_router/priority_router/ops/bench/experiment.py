@@ -17,11 +17,11 @@ import numpy as np
 from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
 from priority_router.ops.bench import executor_stats, load
-from priority_router.ops.bench.aims import Verdict, judge
+from priority_router.ops.bench.aims import Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import Scenario, step_name
+from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.loads import LEVELS, ONLINE
 from priority_router.ops.server import Server

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from priority_router.ops.bench.aims import ALL, Aim, Metric
+from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.loads import FAST, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
 
@@ -44,21 +45,38 @@ class Scenario:
     arms: tuple[str, ...] = tuple(ARMS)
 
 
-def step_name(in_flight: int) -> str:
-    """What a closed-loop step is called where a class name stands."""
-    return f"{in_flight} in flight"
+AIMS: Mapping[str, tuple[Aim, ...]] = {
+    "overload": (
+        at_least(0.96, Metric("busy")),
+        at_most(1.10, Metric("p50_ms", ONLINE), of_floor_ms=OVERLOAD.executor.floor_ms),
+        at_most(0.60, Metric("p99_ms", ONLINE), of="levels"),
+    ),
+    "linear": (
+        at_most(0.50, Metric("p50_ms", ONLINE), of="levels+hooks"),
+        at_least(0.95, Metric("rows_per_s", ALL), of="levels+hooks"),
+    ),
+    "fast": (at_least(0.95, Metric("rows_per_s", ALL), of="levels+hooks"),),
+    "shared": (
+        at_most(0.10, Metric("p99_ms", ONLINE), of="router-plain"),
+        at_most(1.50, Metric("p99_ms", ONLINE), of="levels+hooks"),
+    ),
+    "overhead": (
+        at_least(0.40, Metric("rows_per_s", step_name(64)), of="levels+hooks"),
+        at_most(1.20, Metric("p50_ms", step_name(1)), above="levels+hooks"),
+    ),
+}
+"""What the router is expected to reach, by scenario."""
 
 
-def _open_loop(name: str, load: Load, aims: tuple[Aim, ...], **times: float) -> Scenario:
-    return Scenario(
-        name,
-        _meaning(load),
-        load.executor,
-        load.classes,
-        direct=load.direct,
-        aims=aims,
-        **times,  # type: ignore[arg-type]
-    )
+def _open_loop(name: str, load: Load, **times: Any) -> Scenario:
+    executor, classes = load.executor, load.classes
+    return Scenario(name, _meaning(load), executor, classes, direct=load.direct, aims=AIMS[name], **times)
+
+
+def _closed_loop(name: str, executor: ExecutorShape, in_flight: tuple[int, ...], **times: Any) -> Scenario:
+    steps = " and ".join(map(str, in_flight))
+    meaning = f"an executor that does nothing, up to {executor.max_batch_size} rows; {steps} requests in flight"
+    return Scenario(name, meaning, executor, in_flight=in_flight, aims=AIMS[name], **times)
 
 
 def _meaning(load: Load) -> str:
@@ -74,110 +92,11 @@ def _meaning(load: Load) -> str:
 SCENARIOS: Mapping[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        _open_loop(
-            "overload",
-            OVERLOAD,
-            aims=(
-                Aim("executor busy", Metric("busy"), 0.96, at_most=False),
-                Aim(
-                    "online p50 / floor of 75 ms (half a batch + its own)",
-                    Metric("p50_ms", ONLINE),
-                    1.10,
-                    at_most=True,
-                    base=OVERLOAD.executor.floor_ms,
-                ),
-                Aim(
-                    "online p99 / that of levels",
-                    Metric("p99_ms", ONLINE),
-                    0.6,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "levels"),
-                ),
-            ),
-        ),
-        _open_loop(
-            "linear",
-            LINEAR,
-            seconds=20.0,
-            aims=(
-                Aim(
-                    "online p50 / that of levels+hooks",
-                    Metric("p50_ms", ONLINE),
-                    0.5,
-                    at_most=True,
-                    base=Metric("p50_ms", ONLINE, "levels+hooks"),
-                ),
-                Aim(
-                    "rows/s / those of levels+hooks",
-                    Metric("rows_per_s", ALL),
-                    0.95,
-                    at_most=False,
-                    base=Metric("rows_per_s", ALL, "levels+hooks"),
-                ),
-            ),
-        ),
-        _open_loop(
-            "fast",
-            FAST,
-            seconds=15.0,
-            warmup_seconds=4.0,
-            aims=(
-                Aim(
-                    "rows/s / those of levels+hooks",
-                    Metric("rows_per_s", ALL),
-                    0.95,
-                    at_most=False,
-                    base=Metric("rows_per_s", ALL, "levels+hooks"),
-                ),
-            ),
-        ),
-        _open_loop(
-            "shared",
-            SHARED,
-            # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
-            grace_seconds=45.0,
-            aims=(
-                Aim(
-                    "online p99 / that of router-plain",
-                    Metric("p99_ms", ONLINE),
-                    0.1,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "router-plain"),
-                    arms=("router",),
-                ),
-                Aim(
-                    "online p99 / that of levels+hooks",
-                    Metric("p99_ms", ONLINE),
-                    1.5,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "levels+hooks"),
-                ),
-            ),
-        ),
-        Scenario(
-            "overhead",
-            "an executor that does nothing, batches of up to 32; closed loop, 1 and 64 requests in flight",
-            ExecutorShape(batch_us=0, row_us=0, max_batch_size=32),
-            in_flight=(1, 64),
-            seconds=5.0,
-            warmup_seconds=1.0,
-            aims=(
-                Aim(
-                    "rows/s at 64 in flight / those of levels+hooks",
-                    Metric("rows_per_s", step_name(64)),
-                    0.40,
-                    at_most=False,
-                    base=Metric("rows_per_s", step_name(64), "levels+hooks"),
-                ),
-                Aim(
-                    "p50 at 1 in flight - that of levels+hooks, ms",
-                    Metric("p50_ms", step_name(1)),
-                    1.2,
-                    at_most=True,
-                    base=Metric("p50_ms", step_name(1), "levels+hooks"),
-                    by="difference",
-                ),
-            ),
-        ),
+        _open_loop("overload", OVERLOAD),
+        _open_loop("linear", LINEAR, seconds=20.0),
+        _open_loop("fast", FAST, seconds=15.0, warmup_seconds=4.0),
+        # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
+        _open_loop("shared", SHARED, grace_seconds=45.0),
+        _closed_loop("overhead", ExecutorShape(0, 0, max_batch_size=32), (1, 64), seconds=5.0, warmup_seconds=1.0),
     )
 }
