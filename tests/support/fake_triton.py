@@ -30,6 +30,10 @@ class TritonError:
         return self._code
 
 
+class TritonModelException(Exception):
+    pass
+
+
 class Tensor:
     def __init__(self, name: str, array: Any) -> None:
         self._name, self._array = name, array
@@ -190,6 +194,7 @@ class Triton:
     TRITONSERVER_RESPONSE_COMPLETE_FINAL = TRITONSERVER_RESPONSE_COMPLETE_FINAL
     TRITONSERVER_MEMORY_CPU = TRITONSERVER_MEMORY_CPU
     TritonError = TritonError
+    TritonModelException = TritonModelException
     Tensor = Tensor
     InferenceResponse = InferenceResponse
     PreferredMemory = PreferredMemory

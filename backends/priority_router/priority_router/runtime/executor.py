@@ -104,12 +104,12 @@ class Executor:
         if response.has_error():
             error = response.error()
             return None, executor_error(error.message(), self._codes.name(error.code()), self._name)
-        outputs = [(tensor.name(), tensor.as_numpy()) for tensor in response.output_tensors()]
-        for name, array in outputs:
-            if array is None:
-                return None, ExecutorFailed(
-                    f"executor {self._name!r}: output {name!r} has a datatype without numpy form"
-                )
+        outputs = []
+        for tensor in response.output_tensors():
+            try:
+                outputs.append((tensor.name(), tensor.as_numpy()))
+            except self._pb.TritonModelException as unreadable:  # BF16, or memory of a GPU all the same
+                return None, ExecutorFailed(f"executor {self._name!r}, output {tensor.name()!r}: {unreadable}")
         if not self._batched:
             return [outputs], None
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the runtime together: threads, queues, and what runs beside the requests.
 
-Law: wiring. Threads: Triton's own calls ``execute``; two per executor instance and eight more (for calls given up) call
-the executor; four send replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch).
+Law: wiring. Threads: Triton's own calls ``execute``; ``executor_threads`` call the executor; ``REPLY_THREADS`` send
+replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch).
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from priority_router.config import RouterPolicy
-from priority_router.control import REPLY_THREADS, WRITTEN_OFF_LIMIT, RouterChannel
+from priority_router.control import (
+    CALLS_PER_INSTANCE,
+    LATE_BOUND_CALLS_PER_INSTANCE,
+    REPLY_THREADS,
+    WRITTEN_OFF_LIMIT,
+    RouterChannel,
+)
 from priority_router.errors import InternalFault, RequestError
 from priority_router.hooks import HookCounters
 from priority_router.runtime import metrics, threads
@@ -57,7 +63,8 @@ class Surroundings:
 
 def executor_threads(policy: RouterPolicy) -> int:
     """Threads that call the executor: for what may be in flight, and for what may be lost in calls given up."""
-    per_instance = 4 if policy.scheduling.shared_executor else 2
+    shared = policy.scheduling.shared_executor
+    per_instance = CALLS_PER_INSTANCE if shared else LATE_BOUND_CALLS_PER_INSTANCE
     return per_instance * policy.scheduling.instances + WRITTEN_OFF_LIMIT
 
 
