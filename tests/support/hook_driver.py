@@ -50,17 +50,18 @@ def compile_all(folder: Path, sanitized: bool = False) -> Build:
     for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",))):
         core_folder.mkdir(exist_ok=True)
         core = core_folder / "libtritonserver-1a2b3c4d.so"
-        _compile(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
+        compile_fake(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
         for name in ("libtriton_python.so", "libtriton_onnx.so"):
-            _compile(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
-        _compile(core_folder / "driver", "driver.c", str(core), "-Wl,-rpath,$ORIGIN")
-    _compile(folder / "late", "driver.c", "-DLATE")
-    _compile(folder / "no_memfd.so", "no_memfd.c", "-shared")
+            compile_fake(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
+        compile_fake(core_folder / "driver", "driver.c", str(core), "-Wl,-rpath,$ORIGIN")
+    compile_fake(folder / "late", "driver.c", "-DLATE")
+    compile_fake(folder / "no_memfd.so", "no_memfd.c", "-shared")
     runtime = [_compiler_file("libasan.so"), _compiler_file("libubsan.so")] if sanitized else []
     return Build(folder, " ".join([*runtime, str(hooks)]))
 
 
-def _compile(target: Path, source: str, *arguments: str) -> None:
+def compile_fake(target: Path, source: str, *arguments: str) -> None:
+    """Compiles one file of tests/hooks/fakes."""
     base = ["cc", "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*base, "-o", str(target), str(SOURCES / source), *arguments], check=True)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from priority_router.hooks import LEVEL_KEY, HookCounters, HookCounts, HookMarker, marker_of_process
@@ -40,6 +41,15 @@ ensemble_scheduling {{ step {{
   output_map {{ key: "Y" value: "Y" }}
 }} }}
 """
+
+
+@dataclass
+class Case:
+    """A server with what its executor ran, and whether the hooks in question are on."""
+
+    server: Server
+    record: models.Record
+    on: bool
 
 
 def write_repository(repository: Path, executor: models.Executor) -> models.Record:
