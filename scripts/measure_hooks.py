@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures what prompt dispatch costs the server process: idle, with a backlog behind a busy model, and in overload.
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import json
 import os
 import statistics
 import sys
@@ -26,7 +24,7 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc
 from priority_router.hooks import SLICE_ENV, HookCounters, marker_of_process
-from priority_router.ops import command_line
+from priority_router.ops import command_line, result_file
 from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
@@ -96,6 +94,7 @@ def main() -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Measures and writes."""
+    result_file.check_writable(options.json)
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in SETTINGS}
     for _ in range(options.rounds):
         for name, setting in SETTINGS.items():
@@ -108,8 +107,7 @@ def run(options: argparse.Namespace) -> int:
         "rounds": options.rounds,
         "settings": {name: summary(runs) for name, runs in rounds.items()},
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=2) + "\n")
+    result_file.write(options.json, report)
     print(table(report), end="")
     return 0
 

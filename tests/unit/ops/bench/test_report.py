@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 import json
+import os
 
 import pytest
 from priority_router.errors import SetupError
@@ -28,7 +29,7 @@ def results(**changes):
 
 def test_json_says_what_was_run_and_what_came_out():
     document = json.loads(json.dumps(report.as_json(results(), ["priority-router", "bench"])))
-    assert document["schema"] == "priority-router-bench/1"
+    assert document["schema"] == report.SCHEMA
     assert document["versions"]["triton"] == "2.51.0"
     assert document["seed"] == 4
     assert document["command"] == ["priority-router", "bench"]
@@ -63,6 +64,10 @@ def test_a_missed_aim_is_said():
     ("made", "words"),
     [
         (results(interrupted=True), "interrupted"),
+        (
+            results(scenario=dataclasses.replace(SCENARIOS["overload"], rounds=1, seconds=2.5, arms=("levels",))),
+            "shortened: 1 of 3 rounds, 2.5 of 25 s, without levels+hooks, router, router-plain",
+        ),
         (
             results(rounds=[{"router": summary(late_p99_ms=7, online=FAST)}]),
             "router: requests were sent up to 7.0 ms late",
@@ -110,6 +115,24 @@ def test_wrong_use_is_refused_before_anything_runs(words, capsys):
         cli.main(words)
     assert stopped.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("folder", "shown"), [("/somewhere/else", "x.json"), ("", "x.json"), ("below", "below/x.json"), ("..", "x.json")]
+)
+def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machine(
+    tmp_path, monkeypatch, folder, shown
+):
+    written = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli.result_file, "check_writable", lambda path: None)
+    monkeypatch.setattr(cli.result_file, "write", lambda path, document: written.append(document["command"]))
+    monkeypatch.setattr(cli.experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed))
+    for base in (folder, tmp_path / folder):
+        options = ["--arms=router,levels", "--rounds", "3", "--duration=2.5", "--seed", "0"]
+        assert cli.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0
+    expected = ["--arms", "router,levels", "--rounds", "3", "--duration", "2.5", "--seed", "0", "--json", shown]
+    assert written == [["priority-router", "bench", "overload", *expected]] * 2
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_minutes_of_measuring(tmp_path):

@@ -140,6 +140,11 @@ def _aim(
     return Aim(metric.text, metric, limit, at_most, arms=arms)
 
 
+def limit_text(at_most: bool, limit: float) -> str:
+    """A limit and its direction in words."""
+    return f"at {'most' if at_most else 'least'} {limit:g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of an aim on one arm.

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from priority_router.errors import SetupError
-from priority_router.ops import command_line
+from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import experiment, report
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.scenarios import SCENARIOS, Scenario
@@ -35,13 +32,12 @@ def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     scenario = _chosen(options)
     target: Path = options.json
-    _check_writable(target)
+    result_file.check_writable(target)
     _say(f"{scenario.name}: about {estimated_seconds(scenario) / 60:.0f} min")
     results = experiment.run(scenario, options.seed, _say)
-    document = report.as_json(results, ["priority-router", "bench", *words])
-    _write(target, json.dumps(document, indent=1) + "\n")
+    result_file.write(target, report.as_json(results, _command(options)))
     print(report.as_text(results))
-    print(f"\n{target}: written; again: {shlex.join(document['command'])}")
+    print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
     return command_line.INTERRUPTED if results.interrupted else 0
 
 
@@ -67,18 +63,22 @@ def _chosen(options: argparse.Namespace) -> Scenario:
     return dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
 
 
-def _check_writable(path: Path) -> None:
-    """Refuses before minutes of measuring what would fail after them."""
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SetupError(f"--json {path}: not a file in an existing folder that can be written to")
-
-
-def _write(path: Path, text: str) -> None:
-    """A reader sees the old file or the new one, never half of it."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+def _command(options: argparse.Namespace) -> list[str]:
+    """The words that run it again; of the file's path only what says nothing about this machine."""
+    given = {
+        "--arms": options.arms and ",".join(options.arms),
+        "--rounds": options.rounds,
+        "--duration": options.duration,
+        "--warmup": options.warmup,
+        "--seed": None if options.seed == DEFAULT_SEED else options.seed,
+        "--json": result_file.shown(options.json),
+    }
+    values = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }
+    return ["priority-router", "bench", options.scenario, *(word for pair in values.items() for word in pair)]
 
 
 def _parser() -> argparse.ArgumentParser:

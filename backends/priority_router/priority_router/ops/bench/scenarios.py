@@ -100,3 +100,24 @@ SCENARIOS: Mapping[str, Scenario] = {
         _closed_loop("overhead", ExecutorShape(0, 0, max_batch_size=32), (1, 64), seconds=5.0, warmup_seconds=1.0),
     )
 }
+
+
+def shortened(run: Mapping[str, Any]) -> str:
+    """What of its scenario a run left out, in words; empty where nothing.
+
+    Args:
+        run: the scenario as it was run, as values of JSON.
+    """
+    whole = SCENARIOS[run["name"]]
+    left_out = [
+        f"{run[key]:g} of {full:g} {unit}"
+        for key, full, unit in (
+            ("rounds", whole.rounds, "rounds"),
+            ("seconds", whole.seconds, "s"),
+            ("warmup_seconds", whole.warmup_seconds, "s of warm-up"),
+        )
+        if run[key] < full
+    ]
+    if missing := [arm for arm in whole.arms if arm not in run["arms"]]:
+        left_out.append(f"without {', '.join(missing)}")
+    return f"shortened: {', '.join(left_out)}" if left_out else ""

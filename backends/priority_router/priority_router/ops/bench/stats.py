@@ -6,7 +6,7 @@ Law: pure arithmetic on ledgers. A quantile is a latency that was seen (nearest 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -76,6 +76,11 @@ class Spread:
     def over(cls, values: Sequence[float]) -> Spread:
         """Median, smallest and largest of at least one value."""
         return cls(float(np.median(values)), float(min(values)), float(max(values)))
+
+
+def errors_among(outcomes: Mapping[str, int]) -> int:
+    """Requests that were answered, but with an error, among outcomes by label."""
+    return sum(outcomes.values()) - outcomes[Outcome.SUCCESS.label] - outcomes[Outcome.UNANSWERED.label]
 
 
 def summarise(

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from priority_router.core.values import SECOND
-from priority_router.ops import command_line
+from priority_router.ops import command_line, result_file
 from priority_router.ops.simulate.comparison import WARM_UP, Numbers, compare, document, lines
 from priority_router.ops.simulate.scenarios import SCENARIOS
 
@@ -45,6 +44,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(asked: argparse.Namespace) -> int:
+    if asked.json is not None:
+        result_file.check_writable(asked.json)
     duration = asked.seconds * SECOND
     seeds = range(1, asked.seeds + 1)
     results: dict[str, dict[str, Numbers]] = {}
@@ -52,7 +53,7 @@ def _run(asked: argparse.Namespace) -> int:
         results[name] = compare(SCENARIOS[name], seeds, duration)
         print("\n".join(lines(name, results[name])), flush=True)
     if asked.json is not None:
-        asked.json.write_text(json.dumps(document(results, seeds, duration), indent=1) + "\n", encoding="utf-8")
+        result_file.write(asked.json, document(results, seeds, duration))
     return 0
 
 
