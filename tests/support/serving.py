@@ -14,9 +14,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from priority_router.ops.server import children
+
+from support import clients, models
 
 READY_SECONDS = 60.0
 STOP_BOUND_SECONDS = 15.0
@@ -27,19 +31,31 @@ _PICK = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
 class Serving:
     """A `serve` process; `ready` waits for its line."""
 
-    def __init__(self, folder: Path, *words: object, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *words: object,
+        environment: Mapping[str, str] | None = None,
+        stderr: int | None = None,
+    ) -> None:
         """Starts it.
 
         Args:
             folder: where its stderr goes (``serve.log``).
             words: arguments after ``serve``.
             environment: instead of this process's own.
+            stderr: descriptor for its stderr instead of the file.
         """
         self.log_path = folder / "serve.log"
         command = [sys.executable, "-m", "priority_router.ops.cli", "serve", *map(str, words)]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, start_new_session=True
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log if stderr is None else stderr,
+                text=True,
+                env=environment,
+                start_new_session=True,
             )
         self.lines: list[str] = []
         self.sessions = {self.process.pid}
@@ -67,6 +83,7 @@ class Serving:
         (pid,) = (
             int(word) for word in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         )
+        self.sessions.add(pid)
         return pid
 
     def order(self, number: signal.Signals = signal.SIGTERM) -> None:
@@ -85,11 +102,16 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(
-    folder: Path, *words: object, pick_ports: bool = True, environment: Mapping[str, str] | None = None
-) -> Iterator[Serving]:
-    """A `serve` process that is gone, with everything it started, at the end of the block."""
-    started = Serving(folder, *(_PICK if pick_ports else ()), *words, environment=environment)
+def serving(folder: Path, *words: object, pick_ports: bool = True, **options: Any) -> Iterator[Serving]:
+    """A `serve` process that is gone, with everything it started, at the end of the block.
+
+    Args:
+        folder: see `Serving`.
+        words: see `Serving`.
+        pick_ports: it takes any free ports.
+        options: see `Serving`.
+    """
+    started = Serving(folder, *(_PICK if pick_ports else ()), *words, **options)
     try:
         yield started
     finally:
@@ -103,6 +125,78 @@ def serving(
             Path("/dev/shm", name).unlink(missing_ok=True)
         for left in Path(tempfile.gettempdir()).glob(f"priority-router-{started.process.pid}-*"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A `serve` process whose models serve.
+
+    Attributes:
+        command: the process.
+        session: id of the session that all processes of its server are in, and of tritonserver.
+        metrics: address of the metrics page.
+        records: what each executor ran, by its name.
+        sender: a gRPC client.
+    """
+
+    command: Serving
+    session: int
+    metrics: str
+    records: dict[str, models.Record]
+    sender: clients.Client
+
+    def stub(self, model: str) -> int:
+        """Process id of a model's first instance."""
+        return next(pid for pid, name in children.stubs(self.session).items() if name.startswith(f"{model}_"))
+
+    def left(self) -> list[object]:
+        """What of it is still there: processes, shared memory, temporary folders."""
+        owner = self.command.process.pid
+        folders = Path(tempfile.gettempdir()).glob(f"priority-router-{owner}-*")
+        return [*living(self.session), *region_files(owner), *folders]
+
+
+@contextlib.contextmanager
+def served(folder: Path, *pairs: tuple[models.Router, models.Executor], **options: Any) -> Iterator[Served]:
+    """A `serve` process over routers and their recording executors, ready when the block begins.
+
+    Args:
+        folder: an empty folder.
+        pairs: default one router and one executor without any delay.
+        options: see `Serving`.
+    """
+    repository = folder / "repository"
+    records = {
+        executor.name: models.write_pair(repository, router, executor)
+        for router, executor in pairs or [(models.Router(), models.Executor())]
+    }
+    with serving(folder, "--model-repository", repository, **options) as command:
+        _, grpc, metrics = command.ready()
+        with clients.client(grpc, concurrency=200) as sender:
+            yield Served(command, command.tritonserver(), metrics, records, sender)
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """The writing end of a pipe that nobody reads and into which nothing fits."""
+    reading, writing = os.pipe()
+    try:
+        fill(writing)
+        yield writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def fill(pipe: int) -> None:
+    """Writes into a pipe until nothing more fits."""
+    # Opened anew, since the flag would hold for every owner of the descriptor.
+    own = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(own, bytes(size))
+    os.close(own)
 
 
 def living(session: int) -> list[int]:

@@ -86,11 +86,11 @@ class Answer:
     def __init__(self, monkeypatch, stdout="", stderr="", status=0):
         self.commands = []
 
-        def run(command, **options):
-            self.commands.append((command, options["env"]))
+        def run(command, environment, given_up):
+            self.commands.append((command, environment))
             return subprocess.CompletedProcess(command, status, stdout, stderr)
 
-        monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(installation, "_run", run)
 
 
 @pytest.fixture

@@ -27,7 +27,12 @@ STOP_SECONDS: Final = 15.0
 DRAIN_SECONDS: Final = 8.0
 """Of these, at most, for queued requests to be served."""
 
-_KILL_RESERVE_SECONDS: Final = 1.0
+KILL_SECONDS: Final = 1.0
+"""Of these, at least, for killing what has not ended by itself and removing what it left."""
+
+LAST_WORDS_SECONDS: Final = 0.25
+"""Of these, for the caller to say how it went."""
+
 _POLL_SECONDS: Final = 0.05
 
 
@@ -167,8 +172,8 @@ class Server:
                 extra=self._environment,
             )
             if layout.stub is not None:
-                installation.check_numpy(environment)
-                installation.check_stub(layout.stub, environment)
+                installation.check_numpy(environment, self._hurry.is_set)
+                installation.check_stub(layout.stub, environment, self._hurry.is_set)
             words = command.server_arguments(
                 [layout.repository(path) for path in self._repositories],
                 layout.backends,
@@ -198,44 +203,63 @@ class Server:
         """Ends a `start` or a `stop` in progress at once, by killing; callable from a signal handler."""
         self._hurry.set()
 
-    def stop(self, *, drain: bool = True) -> None:
-        """Drains the routers, stops tritonserver, and leaves nothing behind; at most 15 s. A second call does nothing.
+    def stop(self, *, drain: bool = True, since: float | None = None) -> None:
+        """Drains the routers, stops tritonserver, and leaves nothing behind, all within STOP_SECONDS.
+
+        A second call does nothing.
 
         Args:
-            drain: let the routers serve what is queued first, for up to 8 s.
+            drain: let the routers serve what is queued first, for up to DRAIN_SECONDS.
+            since: time (`time.monotonic`) of the order to stop; default now.
         """
         if self._process is None:
             return
-        started = time.monotonic()
+        # One deadline: what a step leaves over is the next one's, and what it overruns is taken from it.
+        ordered = time.monotonic() if since is None else since
+        deadline = ordered + STOP_SECONDS - LAST_WORDS_SECONDS
         if drain and self._control is not None:
-            self._control.order_drain()
-            self._wait_while(self.undrained, started + DRAIN_SECONDS)
-            if self._process.poll() is None and not self._hurry.is_set() and (left := self.undrained()):
-                self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
+            self._drain(self._control, ordered + DRAIN_SECONDS)
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
-        self._wait_while(lambda: True, started + STOP_SECONDS - _KILL_RESERVE_SECONDS)
+        self._wait_while(lambda: True, deadline - KILL_SECONDS)
         if self._process.poll() is None and not self._hurry.is_set():
             self.warnings.append("tritonserver did not end by itself and was killed")
-        self.kill()
+        self._end(deadline)
 
     def kill(self) -> None:
-        """Ends every process of the server at once and removes what they left. A second call does nothing."""
+        """Ends every process of the server at once, within KILL_SECONDS, and removes what they left.
+
+        A second call does nothing.
+        """
+        self._end(time.monotonic() + KILL_SECONDS)
+
+    def _drain(self, control: ControlDirectory, deadline: float) -> None:
+        try:
+            control.order_drain()
+        except OSError as error:
+            self.warnings.append(f"the routers cannot be told to drain: {error}")
+            return
+        self._wait_while(control.undrained, deadline)
+        if self._running().poll() is None and not self._hurry.is_set() and (left := control.undrained()):
+            self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
+
+    def _end(self, deadline: float) -> None:
+        if self._layout is None:
+            return
         if self._process is not None:
-            left = children.kill_all(self._process.pid, time.monotonic() + _KILL_RESERVE_SECONDS)
+            left = children.kill_all(self._process.pid, deadline)
             if left:
                 self.warnings.append(f"processes {left} outlived SIGKILL")
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_KILL_RESERVE_SECONDS)
+                self._process.wait(_rest(deadline))
             self._process = None
         for region in Path("/dev/shm").glob(self._region_prefix + "*"):
             with contextlib.suppress(OSError):
                 region.unlink()
         if self._log is not None:
-            self._log.close()
-        if self._layout is not None:
-            self._layout.remove()
-            self._layout = None
+            self._log.close(_rest(deadline))
+        self._layout.remove()
+        self._layout = None
 
     def _choose_addresses(self, passed: arguments.Passed) -> command.Addresses:
         host = ports.resolve(self._host)
@@ -314,7 +338,7 @@ class Server:
         """Returns when the server ended, the condition is false, time is up, or somebody is in a hurry."""
         process = self._running()
         while process.poll() is None and condition() and time.monotonic() < deadline and not self._hurry.is_set():
-            time.sleep(_POLL_SECONDS)
+            time.sleep(min(_POLL_SECONDS, _rest(deadline)))
 
     def _address(self, purpose: str) -> str:
         address = self.addresses.of(purpose)
@@ -326,3 +350,8 @@ class Server:
         if self._process is None:
             raise SetupError("the server is not running")
         return self._process
+
+
+def _rest(deadline: float) -> float:
+    """Seconds until a time of `time.monotonic`, 0 when it has passed."""
+    return max(0.0, deadline - time.monotonic())
