@@ -49,6 +49,7 @@ ALLOWED_IN_CORE = {
     "heapq",
     "itertools",
     "math",
+    "operator",
     "statistics",
     "typing",
     "priority_router.core",
