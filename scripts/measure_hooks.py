@@ -161,15 +161,11 @@ def in_overload(setting: Setting, seconds: float) -> dict[str, float]:
 def serving(repository: Path, setting: Setting) -> Iterator[Server]:
     """A server that has come to rest after its start."""
     environment = {} if setting.slice_us is None else {SLICE_ENV: str(setting.slice_us)}
-    server = Server(
+    with Server(
         repository, hooks=setting.slice_us is not None, environment=environment, log=repository.with_name("log")
-    )
-    server.start()
-    try:
+    ) as server:
         time.sleep(2 * SETTLE_SECONDS)
         yield server
-    finally:
-        server.kill()
 
 
 def calls_of(server: Server, model: str, count: int) -> Iterator[Callable[[], Any]]:

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from priority_router.ops.bench import arms, cli, executor_stats, load
+from priority_router.ops.bench import arms, command, executor_stats, load
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.stats import QUANTILES
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
+from support.load import replay
 
 PACKAGE = Path(__file__).resolve().parents[2] / "backends" / "priority_router"
 PAYLOADS = [{"X": np.full((rows, 4), rows, np.float32)} for rows in (1, 3)]
@@ -39,7 +40,7 @@ def test_the_ledger_and_the_server_count_the_same(arm_server):
     target = Target(server.http, arms.routes(arm, LEVELS), PAYLOADS)
     schedule = poisson([ClassLoad(ONLINE, 40), ClassLoad(BACKGROUND, 80)], 2, 5, payloads=2)
     before = executor_stats.read(server.http, arms.EXECUTOR)
-    ledger = load.run(target, schedule, grace_s=60, queue_time=True)
+    ledger = replay(target, schedule, grace_s=60, queue_time=True)
     after = executor_stats.read(server.http, arms.EXECUTOR)
     assert not ledger.failures
     assert (ledger.outcome == Outcome.SUCCESS).all()
@@ -56,7 +57,7 @@ def test_the_ledger_and_the_server_count_the_same(arm_server):
 def test_errors_of_the_server_are_told(arm_server):
     _, server = arm_server
     lost = Target(server.http, {ONLINE: Route("nobody"), BACKGROUND: Route("nobody")}, PAYLOADS)
-    ledger = load.run(lost, poisson([ClassLoad(ONLINE, 20)], 0.5, 1))
+    ledger = replay(lost, poisson([ClassLoad(ONLINE, 20)], 0.5, 1))
     assert (ledger.outcome == Outcome.OTHER).all()
     [(status, text)] = ledger.failures
     assert status in (400, 404)
@@ -84,7 +85,7 @@ def tiny(scenario, target, *more):
 
 def test_a_scenario_from_end_to_end(tmp_path, capsys):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("overload", target)) == 0
+    assert command.main(tiny("overload", target)) == 0
     document = json.loads(target.read_text())
     assert document["schema"] == "priority-router-bench/1"
     assert set(document) == {
@@ -130,7 +131,7 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
 
 def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("shared", target, "--arms", "router,router-plain")) == 0
+    assert command.main(tiny("shared", target, "--arms", "router,router-plain")) == 0
     [finished] = json.loads(target.read_text())["rounds"]
     for summary in finished.values():
         assert summary["classes"][ONLINE]["outcomes"]["success"] > 0
@@ -140,7 +141,7 @@ def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
 
 def test_closed_loop_steps(tmp_path):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("overhead", target, "--arms", "levels+hooks,router")) == 0
+    assert command.main(tiny("overhead", target, "--arms", "levels+hooks,router")) == 0
     document = json.loads(target.read_text())
     for arm in document["arms"].values():
         assert set(arm["classes"]) == {"1 in flight", "64 in flight"}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priority_router.ops.server import children
+from priority_router.ops.server import children, ports
 
 from support import clients, models
 
@@ -197,6 +197,14 @@ def fill(pipe: int) -> None:
             while True:
                 os.write(own, bytes(size))
     os.close(own)
+
+
+def free_ports() -> list[int]:
+    """Three ports on which a server could listen: HTTP, gRPC, metrics."""
+    taken: list[int] = []
+    for _ in range(3):
+        taken.append(ports.pick_free("127.0.0.1", taken))
+    return taken
 
 
 def living(session: int) -> list[int]:

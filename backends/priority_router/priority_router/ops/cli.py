@@ -19,7 +19,7 @@ COMMANDS: Final = {
     "serve": ("priority_router.ops.server.serve", "run tritonserver with the router's backend and hooks"),
     "probe": ("priority_router.ops.probe.command", "ask for one real answer through the router: exit code 0 or 1"),
     "install": ("priority_router.ops.install", "write the backend folder for a server that `serve` does not start"),
-    "bench": ("priority_router.ops.bench.cli", "measure the router against stock Triton, side by side"),
+    "bench": ("priority_router.ops.bench.command", "measure the router against stock Triton, side by side"),
 }
 """Command to the module whose ``main(words)`` runs it, and one line of help."""
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from priority_router.errors import SetupError
-from priority_router.ops.bench import cli, report
+from priority_router.ops.bench import command, report
 from priority_router.ops.bench.experiment import Results, _rotated
 from priority_router.ops.bench.scenarios import SCENARIOS
 
@@ -112,7 +112,7 @@ def test_rounds_begin_with_another_arm_each():
 )
 def test_wrong_use_is_refused_before_anything_runs(words, capsys):
     with pytest.raises(SystemExit) as stopped:
-        cli.main(words)
+        command.main(words)
     assert stopped.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
@@ -125,12 +125,14 @@ def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machi
 ):
     written = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli.result_file, "check_writable", lambda path: None)
-    monkeypatch.setattr(cli.result_file, "write", lambda path, document: written.append(document["command"]))
-    monkeypatch.setattr(cli.experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed))
+    monkeypatch.setattr(command.result_file, "check_writable", lambda path: None)
+    monkeypatch.setattr(command.result_file, "write", lambda path, document: written.append(document["command"]))
+    monkeypatch.setattr(
+        command.experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed)
+    )
     for base in (folder, tmp_path / folder):
         options = ["--arms=router,levels", "--rounds", "3", "--duration=2.5", "--seed", "0"]
-        assert cli.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0
+        assert command.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0
     expected = ["--arms", "router,levels", "--rounds", "3", "--duration", "2.5", "--seed", "0", "--json", shown]
     assert written == [["priority-router", "bench", "overload", *expected]] * 2
 
@@ -138,4 +140,4 @@ def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machi
 def test_a_file_that_cannot_be_written_is_refused_before_minutes_of_measuring(tmp_path):
     for target in (tmp_path, tmp_path / "missing" / "x.json"):
         with pytest.raises(SetupError, match="--json"):
-            cli.main(["overload", "--json", str(target)])
+            command.main(["overload", "--json", str(target)])

@@ -10,7 +10,7 @@ from priority_router.ops.bench.arms import (
     routes,
     write_repository,
 )
-from priority_router.ops.bench.cli import estimated_seconds
+from priority_router.ops.bench.command import estimated_seconds
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, OVERLOAD, ExecutorShape
 from priority_router.ops.simulate.scenarios import SCENARIOS as SIMULATED

@@ -78,8 +78,19 @@ def get_json(address: str, path: str) -> Any:
     return json.loads(body)
 
 
-def sleep_until(at: int) -> None:
-    """Sleeps until a monotonic time in ns; returns at once if it has passed."""
+def over(address: str, model: str, begin: int, end: int) -> tuple[ExecutorStats, ExecutorStats]:
+    """Waits for two monotonic times in ns and reads a model's statistics at each.
+
+    Raises:
+        LoadError: see `read`.
+    """
+    _sleep_until(begin)
+    before = read(address, model)
+    _sleep_until(end)
+    return before, read(address, model)
+
+
+def _sleep_until(at: int) -> None:
     left = at - time.monotonic_ns()
     if left > 0:
         time.sleep(left / SECOND)

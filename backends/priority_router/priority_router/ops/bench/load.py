@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +121,9 @@ class Running:
         self._workers = workers
         for _, pipe in workers:
             if not pipe.poll(_READY_SECONDS):
-                raise LoadError(f"a generator process was not ready after {_READY_SECONDS:.0f} s")
+                raise LoadError(
+                    f"a generator process was not ready after {_READY_SECONDS:.0f} s; is this machine too busy?"
+                )
             _receive(pipe)
         self.start = time.monotonic_ns() + _LEAD_NS
         for _, pipe in workers:
@@ -135,14 +138,14 @@ class Running:
         return Ledger.merge([_receive(pipe) for _, pipe in self._workers])
 
 
-def _receive(pipe: Connection) -> Ledger:
+def _receive(pipe: Connection) -> Any:
     try:
         message = pipe.recv()
     except EOFError:
         raise LoadError("a generator process ended before its time") from None
     if isinstance(message, str):
         raise LoadError(f"a generator process failed: {message}")
-    return message  # type: ignore[no-any-return]
+    return message
 
 
 @contextmanager
@@ -175,12 +178,6 @@ def begin(
     ]
     with _started(jobs) as running:
         yield running
-
-
-def run(target: Target, schedule: Schedule, **options: object) -> Ledger:
-    """Replays a schedule to its end; the options are those of ``begin``."""
-    with begin(target, schedule, **options) as running:  # type: ignore[arg-type]
-        return running.result()
 
 
 @contextmanager

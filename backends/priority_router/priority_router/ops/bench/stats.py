@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
@@ -129,7 +130,7 @@ def summarise(
     )
 
 
-def _quantiles(values: np.ndarray) -> dict[str, float]:  # type: ignore[type-arg]
+def _quantiles(values: NDArray[np.float64]) -> dict[str, float]:
     if not len(values):
         return {}
     found = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")

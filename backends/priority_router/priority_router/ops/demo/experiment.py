@@ -163,12 +163,8 @@ def serving(models: Path, arm: Arm, shape: ExecutorShape) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="priority-router-demo-") as folder:
         repository = Path(folder) / "models"
         write_repository(repository, models, arm, shape)
-        server = Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log")
-        try:
-            server.start()
+        with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
             yield server
-        finally:
-            server.kill()
 
 
 def write_repository(repository: Path, models: Path, arm: Arm, shape: ExecutorShape) -> None:
@@ -194,10 +190,8 @@ def measure_capacity(server: Server, shape: ExecutorShape, samples: Sequence[Sam
     payloads = [{filetype.INPUT: sample.features} for sample in samples]
     target = Target(server.http, {ONLINE: routes(ARMS["levels+hooks"], LEVELS)[ONLINE]}, payloads)
     with load.begin_closed(target, ONLINE, _in_flight(shape), WARMUP_SECONDS + CAPACITY_SECONDS) as running:
-        executor_stats.sleep_until(running.start + int(WARMUP_SECONDS * SECOND))
-        before = executor_stats.read(server.http, EXECUTOR)
-        executor_stats.sleep_until(running.start + int((WARMUP_SECONDS + CAPACITY_SECONDS) * SECOND))
-        after = executor_stats.read(server.http, EXECUTOR)
+        begin = running.start + int(WARMUP_SECONDS * SECOND)
+        before, after = executor_stats.over(server.http, EXECUTOR, begin, begin + int(CAPACITY_SECONDS * SECOND))
         running.result()
     mean_batch = after.mean_batch_since(before)
     if mean_batch is None:

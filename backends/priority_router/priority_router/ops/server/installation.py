@@ -183,7 +183,7 @@ def check_numpy(environment: dict[str, str], given_up: Callable[[], bool] = _nev
     if minor != list(sys.version_info[:2]):
         raise SetupError(
             f"the server's Python stub would run {interpreter} (Python {minor[0]}.{minor[1]}), but it is made for that "
-            f"of {sys.executable}"
+            f"of {sys.executable}; use an interpreter of a virtual environment (python3 -m venv)"
         )
     if int(version.split(".")[0]) >= 2:
         raise SetupError(

@@ -12,12 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from priority_router.control import ControlDirectory
 from priority_router.errors import SetupError
-from priority_router.ops.server import arguments, children, command, installation, launch, ports, readiness, routers
+from priority_router.ops.server import arguments, children, installation, invocation, launch, ports, readiness, routers
 from priority_router.ops.server.layout import Layout
 from priority_router.ops.server.log import FileLog, ServerLog
 
@@ -37,7 +36,10 @@ _POLL_SECONDS: Final = 0.05
 
 
 class Server:
-    """A running server; a context manager that starts it and stops it.
+    """A server.
+
+    As a context manager it is started, and killed at the end of the block: for callers who have all the answers they
+    want, or want none. `stop` is the orderly end.
 
     tritonserver ends when the thread that started it ends: start it from one that lives on, such as the main thread.
 
@@ -88,17 +90,15 @@ class Server:
         self._layout: Layout | None = None
         self._log: ServerLog | None = None
         self._control: ControlDirectory | None = None
-        self._addresses: command.Addresses | None = None
+        self._addresses: invocation.Addresses | None = None
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop(drain=kind is None)
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     @property
     def pid(self) -> int:
@@ -121,18 +121,11 @@ class Server:
         return self._address("metrics")
 
     @property
-    def addresses(self) -> command.Addresses:
+    def addresses(self) -> invocation.Addresses:
         """Every address; known once the server was started."""
         if self._addresses is None:
             raise SetupError("the server was not started")
         return self._addresses
-
-    @property
-    def log_path(self) -> Path:
-        """File with the server's output."""
-        if not isinstance(self._log, FileLog):
-            raise SetupError("this server does not log to a file")
-        return self._log.path
 
     def log_text(self) -> str:
         """The server's output so far, as far as it is kept; also after the end."""
@@ -141,10 +134,6 @@ class Server:
     def stub_pids(self) -> dict[str, int]:
         """Python processes of the models: name of the instance, such as ``router_0_0``, to process id."""
         return {name: pid for pid, name in children.stubs(self.pid).items()}
-
-    def undrained(self) -> list[str]:
-        """Routers that have not reported yet that all their requests are answered."""
-        return self._control.undrained() if self._control is not None else []
 
     def start(self) -> None:
         """Checks, starts, and returns when every model serves.
@@ -162,7 +151,7 @@ class Server:
         triton = installation.find()
         self._layout = layout = Layout(triton, hooks=self._hooks)
         try:
-            environment = command.server_environment(
+            environment = invocation.server_environment(
                 os.environ,
                 python=triton.python,
                 libraries=triton.libraries,
@@ -174,7 +163,7 @@ class Server:
             if layout.stub is not None:
                 installation.check_numpy(environment, self._hurry.is_set)
                 installation.check_stub(layout.stub, environment, self._hurry.is_set)
-            words = command.server_arguments(
+            words = invocation.server_arguments(
                 [layout.repository(path) for path in self._repositories],
                 layout.backends,
                 self._addresses,
@@ -261,7 +250,7 @@ class Server:
         self._layout.remove()
         self._layout = None
 
-    def _choose_addresses(self, passed: arguments.Passed) -> command.Addresses:
+    def _choose_addresses(self, passed: arguments.Passed) -> invocation.Addresses:
         host = ports.resolve(self._host)
         on = {"http": True, "grpc": passed.grpc, "metrics": passed.metrics}
         wanted = {purpose: port for purpose, port in self._ports.items() if on[purpose]}
@@ -273,7 +262,7 @@ class Server:
         for purpose, port in wanted.items():
             if not port:
                 wanted[purpose] = ports.pick_free(host, wanted.values())
-        return command.Addresses(host, wanted)
+        return invocation.Addresses(host, wanted)
 
     def _launch(self, words: Sequence[str], environment: Mapping[str, str], layout: Layout) -> None:
         self._control = ControlDirectory(layout.control)
@@ -315,7 +304,8 @@ class Server:
         raise SetupError(
             "\n".join(
                 [
-                    f"not every model serves after {self._ready_timeout:g} s",
+                    f"not every model serves after {self._ready_timeout:g} s; if they only need longer, raise "
+                    "--ready-timeout",
                     *self._not_ready(),
                     f"the server's last words:\n{readiness.tail(self._whole_log(passed))}",
                 ]

@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import experiment, report
@@ -51,7 +52,7 @@ def estimated_seconds(scenario: Scenario) -> float:
 
 def _chosen(options: argparse.Namespace) -> Scenario:
     scenario = SCENARIOS[options.scenario]
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if options.rounds is not None:
         changes["rounds"] = options.rounds
     if options.duration is not None:
@@ -60,7 +61,7 @@ def _chosen(options: argparse.Namespace) -> Scenario:
         changes["warmup_seconds"] = options.warmup
     if options.arms is not None:
         changes["arms"] = tuple(options.arms)
-    return dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(scenario, **changes)
 
 
 def _command(options: argparse.Namespace) -> list[str]:
