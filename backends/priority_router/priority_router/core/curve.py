@@ -21,7 +21,7 @@ class Curve:
         self._max_rows = max_rows
         self._rows: list[int] = []
         self._measured: list[int] = []
-        self._times: list[int] = []  # as measured, or as the least of those with more rows
+        self._times: list[int] = []  # of each point: the least that was measured there or with more rows
         self._time_per_row: float | None = None  # None after a change
         self._best_rows: dict[float, int] = {}
 
@@ -63,7 +63,7 @@ class Curve:
             return self._max_rows
         if efficiency not in self._best_rows:
             enough = least / efficiency
-            # No row count before the last point that is not good enough can be, since a line's best is at an end.
+            # Up to the point before this one nothing is good enough: the best of a straight line is at one of its ends.
             point = next(rows for at, rows in enumerate(self._rows) if self._times[at] / rows <= enough)
             self._best_rows[efficiency] = bisect_left(
                 range(point), True, self._rows[0], key=lambda rows: self._time(rows) / rows <= enough
@@ -90,10 +90,9 @@ class Curve:
         """Renew the times of the points up to ``last``, as far down as they change."""
         self._time_per_row = None
         self._best_rows.clear()
-        following = self._times[last + 1 : last + 2]
         for at in range(last, -1, -1):
-            time = min(self._measured[at], *following) if following else self._measured[at]
+            larger = self._times[at + 1] if at + 1 < len(self._times) else self._measured[at]
+            time = min(self._measured[at], larger)
             if self._times[at] == time:
                 break
             self._times[at] = time
-            following = [time]

@@ -170,7 +170,7 @@ class Scheduler:
         return len(self._written_off)
 
     def worst_blocking(self, now: int) -> dict[str, int]:
-        """Per class, the longest time in ns that a request of it stood behind one less urgent dispatch, of late."""
+        """Per class, the longest time in ns that one of its requests stood behind one less urgent dispatch, of late."""
         return {name: worst.read(now) for name, worst in self._blocking.items()}
 
     # How it is done.
@@ -211,8 +211,8 @@ class Scheduler:
     def _answer(self, flight: Flight, error: RequestError | None) -> None:
         for part in flight.dispatch.parts:
             entry = self._entries.get(part.request_id)
-            if entry is None or entry.finished:
-                continue
+            if entry is None:
+                continue  # ended already: another part failed, or its caller cancelled the rest
             entry.unanswered -= part.rows
             if error is not None:
                 self._end(entry, error)
@@ -225,7 +225,6 @@ class Scheduler:
             self._lanes.remove(entry)
             self._deadlines.remove(entry)
             entry.next_row = entry.request.rows
-        entry.finished = True
         del self._entries[entry.request.id]
         self._finished.append(Finish(entry.request.id, error))
 

@@ -16,8 +16,8 @@ SAMPLES = 15
 """Samples behind a median: odd, and few enough to follow a model that changes speed within seconds."""
 
 KEYS = 256
-"""Signature and row count pairs remembered, and row counts of all signatures together; past that the least recent one
-is forgotten. So many points a curve has at most."""
+"""Pairs of signature and row count remembered, and as many row counts of all signatures together; past that the least
+recent one is forgotten. It is also the most points that a curve has."""
 
 TRIALS = 3
 """Dispatches that each trial row count is given: the first sample is dropped, two remain."""

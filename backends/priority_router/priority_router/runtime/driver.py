@@ -298,9 +298,7 @@ class Driver:
         if self._draining:
             self._scheduler.drain()
         for request_id in list(self._jobs):
-            self._finish(
-                request_id, InternalFault(f"the router's scheduler failed: {error!r}; the server's log says where")
-            )
+            self._finish(request_id, InternalFault("the scheduler failed"))
 
 
 def _nothing(oldest: int) -> None:
