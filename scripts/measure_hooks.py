@@ -89,7 +89,8 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
     options = parser.parse_args()
-    return command_line.exit_status(parser.prog, lambda: run(options))
+    with command_line.interrupted_by_sigterm():
+        return command_line.exit_status(parser.prog, lambda: run(options))
 
 
 def run(options: argparse.Namespace) -> int:

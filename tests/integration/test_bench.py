@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from priority_router.ops.bench import arms, command, executor_stats, load
 from priority_router.ops.bench.arrivals import poisson
@@ -151,7 +152,8 @@ def test_closed_loop_steps(tmp_path):
     assert all(aim["reached"] is not None for aim in document["aims"])
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_was_measured_and_leaves_nothing_running(tmp_path, number):
     target = tmp_path / "result.json"
     words = [
         "overload",
@@ -175,14 +177,21 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         start_new_session=True,
     )
     seen = ""
+    assert process.stderr is not None
     while "round 3 of 50" not in seen:
         line = process.stderr.readline()
         assert line, seen
         seen += line
     time.sleep(0.2)
-    # As a terminal does it: to the whole group, the generator included.
-    os.killpg(process.pid, signal.SIGINT)
+    started = psutil.Process(process.pid).children(recursive=True)
+    if number == signal.SIGINT:
+        # As a terminal does it: to the whole group, the generator included.
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     out, errors = process.communicate(timeout=60)
+    assert started
+    assert psutil.wait_procs(started, timeout=10)[1] == []
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     document = json.loads(target.read_text())

@@ -8,8 +8,10 @@ library only.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from priority_router.errors import PriorityRouterError
@@ -56,6 +58,16 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number {limits}")
 
     return read
+
+
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Inside, SIGTERM does what Ctrl-C does, so that what was started is ended and what was made is kept or removed."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_status(program: str, run: Callable[[], int]) -> int:

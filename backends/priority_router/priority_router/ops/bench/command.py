@@ -28,14 +28,16 @@ def main(words: Sequence[str]) -> int:
         words: arguments after ``bench``.
 
     Returns:
-        0 when everything was measured, INTERRUPTED when Ctrl-C cut it short; what was measured is written either way.
+        0 when everything was measured, INTERRUPTED when Ctrl-C or SIGTERM cut it short; what was measured is written in
+        either case.
     """
     options = _parser().parse_args(words)
     scenario = _chosen(options)
     target: Path = options.json
     result_file.check_writable(target)
     _say(f"{scenario.name}: about {estimated_seconds(scenario) / 60:.0f} min")
-    results = experiment.run(scenario, options.seed, _say)
+    with command_line.interrupted_by_sigterm():
+        results = experiment.run(scenario, options.seed, _say)
     result_file.write(target, report.as_json(results, _command(options)))
     print(report.as_text(results))
     print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")

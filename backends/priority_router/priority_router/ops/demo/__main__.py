@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import sysconfig
 import time
@@ -26,10 +25,10 @@ SHOWN_KINDS: Final = (".py", ".md", ".toml", ".c", ".html", ".png", ".wav", ".zi
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the demonstration; returns the exit status. SIGTERM ends it as Ctrl-C does."""
+    """Runs the demonstration; returns the exit status."""
     options = _parser().parse_args(words)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return command_line.exit_status(PROGRAM, lambda: _run(options))
+    with command_line.interrupted_by_sigterm():
+        return command_line.exit_status(PROGRAM, lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
