@@ -131,7 +131,7 @@ def _(patch: Patch) -> None:
         self.__dict__.setdefault("kept", [])
         for request in requests:
             submit(self, [request], now)
-            self.kept += advance(self, now)
+            self.__dict__["kept"] += advance(self, now)
 
     def with_kept(self: Scheduler, now: int) -> Any:
         kept, self.__dict__["kept"] = self.__dict__.get("kept", []), []

@@ -157,6 +157,7 @@ def test_a_generator_that_falls_behind_says_so():
         on_time = replay(target(server.address), schedule)
         with load.begin(target(server.address), schedule) as running:
             [generator] = multiprocessing.active_children()
+            assert generator.pid is not None
             time.sleep((running.start - time.monotonic_ns()) / SECOND + 0.5)
             os.kill(generator.pid, signal.SIGSTOP)
             time.sleep(0.4)

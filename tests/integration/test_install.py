@@ -35,7 +35,8 @@ def test_the_printed_lines_make_a_working_router(triton, tmp_path, capsys):
 
     assert cli.main(["install", str(backends)]) == 0
     printed = capsys.readouterr().out
-    preload = re.search(r"LD_PRELOAD=(\S+)", printed)[1]
+    preload = re.search(r"LD_PRELOAD=(\S+)", printed)
+    assert preload is not None
     assert f"--backend-directory={backends}" in printed
 
     http, grpc, metrics = free_ports()
@@ -43,7 +44,7 @@ def test_the_printed_lines_make_a_working_router(triton, tmp_path, capsys):
         **os.environ,
         "PATH": f"{triton.python.parent}:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": ":".join(map(str, triton.libraries)),
-        "LD_PRELOAD": preload,
+        "LD_PRELOAD": preload[1],
         "PRIORITY_ROUTER_GUARDED_MODELS": "executor=router",
     }
     prefix = f"priority_router_test_{os.getpid()}_"

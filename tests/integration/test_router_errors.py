@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from support.clients import Call, Reply, client
+from support.clients import Array, Call, Reply, client
 from support.fleet import MODES, Fleet, eventually, fleet
 from support.models import BULK, INTERACTIVE, ErrorReply, Executor, Router
 from tritonclient.grpc import service_pb2, service_pb2_grpc
@@ -127,7 +127,7 @@ class TestClass:
     @pytest.mark.parametrize(
         "tensor", [np.full((1, 2), b"bulk", object), np.full((2, 1), b"bulk", object), np.ones((1, 1), np.int64)]
     )
-    def test_a_class_tensor_of_another_shape_or_type_is_refused(self, infer: Any, tensor: np.ndarray) -> None:
+    def test_a_class_tensor_of_another_shape_or_type_is_refused(self, infer: Any, tensor: Array) -> None:
         assert infer("router", Call(tag=1, inputs={"CLASS": tensor})).code == "INVALID_ARGUMENT"
 
     def test_an_unknown_class_may_be_served_and_is_counted(self, system: Fleet, infer: Any) -> None:
@@ -327,10 +327,14 @@ def test_bad_requests_and_failing_calls_leave_their_neighbours_alone(system: Fle
 def test_nothing_is_sent_twice_and_nothing_is_lost(system: Fleet) -> None:
     """A second reply would be in the server's log, a lost one would hang its caller."""
     log = system.server.log_text()
+
+    def rests(model: str) -> bool:
+        return system.metric("in_flight_rows", model) == 0
+
     for line in log.splitlines():
         assert "Response sender has been closed" not in line
         assert "cannot send more than one response" not in line
     for model in ("router", "lenient", "by_header", "router_limited", "router_timed", "router_nowhere"):
         assert system.metric("failed_replies_total", model) == 0
         assert system.metric("scheduler_faults_total", model) == 0
-        eventually(lambda model=model: system.metric("in_flight_rows", model) == 0)
+        eventually(functools.partial(rests, model))

@@ -87,7 +87,7 @@ def numpy_2(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--quiet",
         "--no-deps",
         "--dest",
-        folder,
+        str(folder),
         "numpy==2.*",
     ]
     subprocess.run([sys.executable, *words], check=True, timeout=300)

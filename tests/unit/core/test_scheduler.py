@@ -216,6 +216,7 @@ def test_sends_ahead_just_before_the_predicted_completion():
     bench.submit("background", "background")
     assert len(bench.advance()) == 1
     wake = bench.scheduler.next_wakeup()
+    assert wake is not None
     assert start + 45 * MS < wake < start + 50 * MS
     bench.now = wake - 1
     assert bench.advance() == []
@@ -318,6 +319,7 @@ def test_two_humps_are_not_taken_for_their_median():
     bench.advance()
     start = bench.now
     wake = bench.scheduler.next_wakeup()
+    assert wake is not None
     assert start + 390 * MS < wake < start + 410 * MS
 
 

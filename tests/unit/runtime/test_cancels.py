@@ -20,7 +20,7 @@ class Asking(Bench):
         self.driver.on_send = self.cancels.dispatched
         self.asked: list[Job] = []
 
-    def job(self, *args: object, **kwargs: object) -> Job:  # type: ignore[override]
+    def job(self, *args: object, **kwargs: object) -> Job:
         job = super().job(*args, **kwargs)  # type: ignore[arg-type]
         real = job.sender.is_cancelled
 

@@ -12,6 +12,7 @@ from priority_router.errors import ExecutorFailed, InternalFault, RequestError, 
 from priority_router.hooks import LEVEL_KEY
 from priority_router.runtime.executor import Executor
 from priority_router.runtime.translate import ErrorCodes
+from priority_router.runtime.work import Call
 from support.fake_triton import BlsCall, InferenceResponse, Tensor, TritonError, TritonModelException, refused
 
 from .harness import Bench, policy
@@ -22,7 +23,7 @@ def served(bench: Bench) -> Executor:
     executor = Executor(bench.triton, bench.policy, bench.driver, ErrorCodes(TritonError), bench.clock, bench.log)
     done = 0
     while done < len(bench.calls):
-        call = bench.calls[done]
+        call: Call | None = bench.calls[done]
         while call is not None:
             call = executor.serve(call)
         done += 1

@@ -5,7 +5,8 @@ import os
 
 import pytest
 from priority_router.errors import SetupError
-from priority_router.ops.bench import command, report
+from priority_router.ops import result_file
+from priority_router.ops.bench import command, experiment, report
 from priority_router.ops.bench.experiment import Results, _rotated
 from priority_router.ops.bench.scenarios import SCENARIOS
 
@@ -125,11 +126,9 @@ def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machi
 ):
     written = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command.result_file, "check_writable", lambda path: None)
-    monkeypatch.setattr(command.result_file, "write", lambda path, document: written.append(document["command"]))
-    monkeypatch.setattr(
-        command.experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed)
-    )
+    monkeypatch.setattr(result_file, "check_writable", lambda path: None)
+    monkeypatch.setattr(result_file, "write", lambda path, document: written.append(document["command"]))
+    monkeypatch.setattr(experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed))
     for base in (folder, tmp_path / folder):
         options = ["--arms=router,levels", "--rounds", "3", "--duration=2.5", "--seed", "0"]
         assert command.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0

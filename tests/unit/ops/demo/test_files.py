@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from priority_router.ops.demo import files
+from priority_router.ops.demo import files, filetype
 
 TEXT = b"some text that is long enough\n"
 
@@ -41,14 +41,14 @@ def test_files_that_say_nothing_to_the_model_and_foreign_folders_are_left_out(tm
 
 def test_files_that_cannot_be_read_are_left_out(tmp_path, monkeypatch):
     write(tmp_path, "a.py", "b.py")
-    original = files.filetype.features_of_file
+    original = filetype.features_of_file
 
     def refuse(path):
         if path.name == "a.py":
             raise PermissionError(path)
         return original(path)
 
-    monkeypatch.setattr(files.filetype, "features_of_file", refuse)
+    monkeypatch.setattr(filetype, "features_of_file", refuse)
     assert names(files.collect([tmp_path], 10, seed=1)) == ["b.py"]
 
 

@@ -29,7 +29,7 @@ def magika():
 @pytest.fixture(scope="module")
 def real_files():
     """Some files of every suffix that the standard library, the installed packages and this repository have."""
-    found = defaultdict(list)
+    found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in itertools.chain.from_iterable(folder.rglob("*.*") for folder in FOLDERS):
         if len(found[path.suffix]) < PER_SUFFIX and path.is_file():
             found[path.suffix].append(path)
@@ -72,6 +72,7 @@ def test_any_bytes_give_the_features_that_magika_gives(magika, first, count, fil
 
 def test_features_have_the_shape_and_type_that_the_model_wants():
     features = filetype.features_of_bytes(b"#!/bin/sh\n")
+    assert features is not None
     assert features.dtype == np.int32
     assert features.shape == (2048,)
     assert features[:9].tobytes() == np.frombuffer(b"#!/bin/sh", np.uint8).astype(np.int32).tobytes()

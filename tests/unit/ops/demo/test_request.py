@@ -21,7 +21,9 @@ def test_the_body_carries_the_file_and_its_class(script, capsys):
     body = json.loads(capsys.readouterr().out)
     content, traffic_class = body["inputs"]
     assert (content["name"], content["shape"], content["datatype"]) == ("bytes", [1, 2048], "INT32")
-    assert content["data"] == filetype.features_of_file(script).tolist()
+    features = filetype.features_of_file(script)
+    assert features is not None
+    assert content["data"] == features.tolist()
     assert traffic_class == {"name": "CLASS", "shape": [1, 1], "datatype": "BYTES", "data": ["online"]}
     assert body["outputs"][0] == {"name": "target_label", "parameters": {"classification": 3}}
 
