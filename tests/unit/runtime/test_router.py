@@ -86,6 +86,31 @@ def test_a_request_without_a_sender_is_answered_by_execute_and_disturbs_nobody(t
     assert router._housekeeping._unanswered() == 0, "a drain would wait for them in vain"
 
 
+def test_a_fault_after_the_scheduler_took_a_request_is_not_an_answer_to_the_call(triton: Triton) -> None:
+    gate = threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        assert gate.wait(10)
+        return doubled(call)
+
+    def broken(oldest: int) -> None:
+        raise RuntimeError("a bug")
+
+    triton.answer = held
+    lost_after = "executor_timeout_microseconds = 50000"
+    router = Router(triton, policy(size=1, top=lost_after), Surroundings("router"))
+    router._driver.on_send = broken
+    requests = [named("online", 1, index) for index in range(5)]
+    unknown = named("gold")
+    assert router.execute([*requests, unknown]) is None
+    assert unknown.sender.reply.error().code() == TritonError.INVALID_ARG
+    gate.set()
+    for request in requests:
+        assert request.sender.reply
+    assert "RuntimeError: a bug" in triton.Logger.lines[0][1]
+    router.close()
+
+
 def test_execute_does_not_wait_for_the_executor(triton: Triton) -> None:
     gate = threading.Event()
 

@@ -157,7 +157,9 @@ class Router:
                 else:
                     returned[index] = self._replies.without_sender(error, self._returned)
         if jobs:
-            self._driver.submit(jobs)
+            # They are the driver's now, also when it fails on its way out: it gives up calls without an answer.
+            with self._log.caught("submitting requests failed"):
+                self._driver.submit(jobs)
         return [returned.get(index) for index in range(len(requests))] if returned else None
 
     def close(self) -> None:
