@@ -2,7 +2,9 @@
 """A server is gone within its bound even where every single step of stopping it takes as long as it may."""
 
 import os
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -65,6 +67,15 @@ def test_time_that_has_passed_since_the_order_counts(server):
     server.stop(since=began - 2)
     assert children.members(session) == []
     assert time.monotonic() - began < STOP_SECONDS - 2 + SLACK_SECONDS
+
+
+def test_a_drain_that_cannot_be_ordered_is_said_and_the_server_stopped_all_the_same(server):
+    session = server.pid
+    for folder in Path(tempfile.gettempdir()).glob(f"priority-router-{os.getpid()}-*"):
+        shutil.rmtree(folder / "control")
+    server.stop()
+    assert children.members(session) == []
+    assert "the routers cannot be told to drain: " in server.warnings[0]
 
 
 def test_killing_alone_is_bounded_too(server, monkeypatch):
