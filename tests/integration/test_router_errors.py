@@ -37,7 +37,7 @@ FAILING = Executor(
 LIMITED = Executor(
     "limited",
     max_batch_size=1,
-    batch_seconds=0.3,
+    batch_seconds=1.0,
     batching=(
         "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
         "  priority_queue_policy { key: 1 value { max_queue_size: 1 } }\n"
@@ -273,7 +273,7 @@ class TestExecutor:
     def test_its_own_queue_limit_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
         """Case 3. Two wait: one in Triton's queue, one in flight."""
         fill = [system.client.send("limited", Call(tag=tag)) for tag in range(6)]
-        eventually(lambda: any(future.done() for future in fill))
+        eventually(lambda: any(future.done() and not future.result().ok for future in fill))
         routed = system.client.infer("router_limited", Call(tag=100, traffic_class=BULK))
         replies = [future.result() for future in fill]
         refused = [reply for reply in replies if not reply.ok]
