@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -51,3 +53,25 @@ def test_closing_takes_back_every_gauge_that_can_be(monkeypatch: pytest.MonkeyPa
         exporter.close()
     assert [gauge.value for gauge in gauges] == [0, 3, 0]
     exporter.close()
+
+
+def test_closing_leaves_the_families_to_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deleting one would delete the metrics of the router that comes after, on the same names."""
+    triton = Triton()
+    made: list[weakref.ref[object]] = []
+    family = triton.MetricFamily
+
+    def noted(**options: str) -> object:
+        one = family(**options)
+        made.append(weakref.ref(one))
+        return one
+
+    noted.COUNTER, noted.GAUGE = family.COUNTER, family.GAUGE  # type: ignore[attr-defined]
+    monkeypatch.setattr(triton, "MetricFamily", noted)
+    exporter = Exporter(triton, "router")
+    exporter.flush([Sample(SERVED, (), 1), Sample(WAITING, (), 4)])
+    exporter.close()
+    del exporter
+    gc.collect()
+    assert len(made) == 2
+    assert all(one() is not None for one in made)

@@ -12,6 +12,7 @@ is exact at any rate; only the ``# TYPE`` lines say counter.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from typing import Any
 
@@ -53,10 +54,14 @@ class Exporter:
                 self._exported[key] = value
 
     def close(self) -> None:
-        """Takes the gauges back to 0 and gives everything up, metrics before their families.
+        """Takes the gauges back to 0, and keeps the metrics for a successor.
+
+        A router that is reloaded begins before its predecessor ends. Triton gives both the same counter behind equal
+        names and labels, but counts its holders per family object: what one of them deletes the other goes on writing
+        to, and the server's heap breaks. What was ever exported is therefore never deleted, a few KB per reload.
 
         Raises:
-            Exception: Triton's, when it does not take a number; everything is given up all the same.
+            Exception: Triton's, when it does not take a number; the rest is done all the same.
         """
         failure = None
         for key in self._gauges:
@@ -65,6 +70,9 @@ class Exporter:
                     self._metrics[key].increment(-self._exported[key])
             except Exception as error:  # noqa: BLE001 - raised below
                 failure = error
+        for family in self._families.values():
+            # For good: the interpreter's end must not delete them either. A family holds its metrics.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(family))
         for held in (self._gauges, self._metrics, self._families):
             held.clear()
         if failure is not None:
