@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import onnxruntime
+from priority_router.errors import SetupError
+from priority_router.ops import command_line
 
 ROOT = Path(__file__).resolve().parents[1]
 REPOSITORY = ROOT / "model_repository"
@@ -46,25 +48,26 @@ def rules(config: dict[str, Any], kinds: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def main() -> int:
-    """Copies; returns the exit status."""
+def copy() -> int:
+    """Copies.
+
+    Raises:
+        SetupError: the installed package has another model.
+    """
     package = importlib.metadata.distribution("magika")
     folder = Path(str(package.locate_file(MODEL)))
     source = folder / "model.onnx"
     if not source.is_file():
-        print(f"copy_model: magika {package.version} has no {MODEL}/model.onnx; install magika 1.0", file=sys.stderr)
-        return 1
+        raise SetupError(f"magika {package.version} has no {MODEL}/model.onnx; install magika 1.0")
     session = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
     found = {port.name: (port.type, port.shape[-1]) for port in (*session.get_inputs(), *session.get_outputs())}
     config = json.loads((folder / "config.min.json").read_text())
     labels = config["target_labels_space"]
     if found != WANTED or len(labels) != WANTED["target_label"][1]:
-        print(
-            f"copy_model: {source} has {found} and {len(labels)} labels, the executor's config.pbtxt expects "
-            f"{WANTED}; install magika 1.0",
-            file=sys.stderr,
+        raise SetupError(
+            f"{source} has {found} and {len(labels)} labels, the executor's config.pbtxt expects {WANTED}; "
+            "install magika 1.0"
         )
-        return 1
     version_folder = REPOSITORY / "executor" / "1"
     version_folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, version_folder / "model.onnx")
@@ -85,4 +88,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line.exit_status("copy_model", copy))

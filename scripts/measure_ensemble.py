@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures the steps around the router: the ensemble file_type beside the router alone, under the demo's load.
 
@@ -20,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from priority_router.core.values import SECOND
+from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import executor_stats, load, step_stats
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, Schedule, poisson
+from priority_router.ops.bench.arms import EXECUTOR, ROUTER
+from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.stats import RoundSummary, Spread, summarise
 from priority_router.ops.bench.step_stats import StepUse
@@ -29,14 +31,14 @@ from priority_router.ops.bench.wire import Route, Tensor
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.experiment import BACKGROUND_SHARE, ONLINE_SHARE
 from priority_router.ops.demo.files import Sample, collect
+from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
 from priority_router.ops.server import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "model_repository"
 RESULT = ROOT / "docs" / "results" / "ensemble.json"
-SCHEMA = "priority-router-ensemble/1"
-CLASSES = ("online", "background")
-STEPS = ("file_type_features", "router", "file_type_label")
+CLASSES = (ONLINE, BACKGROUND)
+STEPS = ("file_type_features", ROUTER, "file_type_label")
 OUTER_STEPS = ("file_type_features", "file_type_label")
 ARMS: Mapping[str, str] = {"router": "router", "ensemble": "file_type"}
 FILES = 200
@@ -49,11 +51,30 @@ Inputs = Mapping[str, Tensor]
 
 def main() -> int:
     """Measures; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="measure_ensemble", description="Measure the steps around the router.")
-    parser.add_argument("--rounds", type=int, default=3, help="times that everything is measured (default %(default)s)")
-    parser.add_argument("--seconds", type=float, default=25.0, help="counted, per arm and round (default %(default)g)")
-    parser.add_argument("--json", type=Path, default=RESULT, help="file to write (default: %(default)s)")
+    parser = command_line.parser("measure_ensemble", "Measure the steps around the router.")
+    parser.add_argument(
+        "--rounds",
+        type=command_line.whole_number(1),
+        default=3,
+        metavar="N",
+        help="times that everything is measured (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=command_line.seconds,
+        default=25.0,
+        metavar="S",
+        help="counted, per arm and round (default %(default)g)",
+    )
+    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
     options = parser.parse_args()
+    with command_line.interrupted_by_sigterm():
+        return command_line.exit_status(parser.prog, lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures and writes."""
+    result_file.check_writable(options.json)
     samples = collect([ROOT, Path(sysconfig.get_paths()["stdlib"])], FILES, 1, filetype.load_rule(MODELS))
     inputs: dict[str, list[Inputs]] = {
         "router": [{filetype.INPUT: sample.features} for sample in samples],
@@ -65,15 +86,14 @@ def main() -> int:
         rounds.append(one_round(number, inputs, options.seconds))
         print(json.dumps(rounds[-1]), file=sys.stderr)
     report = {
-        "schema": SCHEMA,
+        "schema": result_file.ENSEMBLE_SCHEMA,
         "cores": os.cpu_count(),
         "seconds": options.seconds,
         "rounds": options.rounds,
-        "load": {"online": ONLINE_SHARE, "background": BACKGROUND_SHARE},
+        "load": {ONLINE: ONLINE_SHARE, BACKGROUND: BACKGROUND_SHARE},
         "measured": spreads(rounds),
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1) + "\n")
+    result_file.write(options.json, report)
     return 0
 
 
@@ -91,7 +111,7 @@ def one_round(number: int, inputs: Mapping[str, Sequence[Inputs]], seconds: floa
         alone = {step: rows_per_s(server, step, one_row(step)) for step in OUTER_STEPS}
         sizes = {name: milliseconds(server, bytes(size)) for name, size in SIZES.items()}
         capacity = rows_per_s(server, "router", inputs["router"])
-    loads = [ClassLoad("online", ONLINE_SHARE * capacity), ClassLoad("background", BACKGROUND_SHARE * capacity)]
+    loads = [ClassLoad(ONLINE, ONLINE_SHARE * capacity), ClassLoad(BACKGROUND, BACKGROUND_SHARE * capacity)]
     schedule = poisson(loads, WARMUP_SECONDS + seconds, (1, number), payloads=len(inputs["router"]))
     found: dict[str, Any] = {"alone_rows_per_s": alone, "whole_file_ms": sizes, "capacity_rows_per_s": capacity}
     for arm in sorted(ARMS, reverse=bool(number % 2)):
@@ -123,12 +143,12 @@ def under_load(
 ) -> tuple[RoundSummary, dict[str, dict[str, float]]]:
     """Replays a schedule and reads what Triton counted about the executor and about each step."""
     target = Target(server.http, {name: Route(model, class_name=name) for name in CLASSES}, inputs)
-    with load.begin(target, schedule, settle=["online"], grace_s=3.0) as running:
+    with load.begin(target, schedule, settle=[ONLINE], grace_s=3.0) as running:
         executor_stats.sleep_until(running.start + int(WARMUP_SECONDS * SECOND))
-        executor_before = executor_stats.read(server.http, "executor")
+        executor_before = executor_stats.read(server.http, EXECUTOR)
         before = {step: step_stats.read(server.http, step) for step in STEPS}
         executor_stats.sleep_until(running.start + schedule.duration)
-        executor_after = executor_stats.read(server.http, "executor")
+        executor_after = executor_stats.read(server.http, EXECUTOR)
         uses = {step: step_stats.read(server.http, step).since(before[step]) for step in STEPS}
         ledger = running.result()
     summary = summarise(ledger, WARMUP_SECONDS, executor_after.busy_since(executor_before, 1))
@@ -154,17 +174,17 @@ def one_row(step: str) -> list[Inputs]:
 
 def rows_per_s(server: Server, model: str, inputs: Sequence[Inputs], seconds: float = 4.0) -> float:
     """What a model answers in a closed loop, the first second left out."""
-    target = Target(server.http, {"online": Route(model, class_name="online" if model == "router" else None)}, inputs)
-    with load.begin_closed(target, "online", IN_FLIGHT, 1.0 + seconds) as running:
-        return summarise(running.result(), 1.0).classes["online"].rows_per_s
+    target = Target(server.http, {ONLINE: Route(model, class_name=ONLINE if model == ROUTER else None)}, inputs)
+    with load.begin_closed(target, ONLINE, IN_FLIGHT, 1.0 + seconds) as running:
+        return summarise(running.result(), 1.0).classes[ONLINE].rows_per_s
 
 
 def milliseconds(server: Server, content: bytes) -> float:
     """The median time of one request at a time with a whole file."""
     inputs = [{"content": np.array([[content]], object)}]
-    target = Target(server.http, {"online": Route("file_type", class_name="online")}, inputs)
-    with load.begin_closed(target, "online", 1, 0.5 + 2.0) as running:
-        return summarise(running.result(), 0.5).classes["online"].latency["p50_ms"]
+    target = Target(server.http, {ONLINE: Route("file_type", class_name=ONLINE)}, inputs)
+    with load.begin_closed(target, ONLINE, 1, 0.5 + 2.0) as running:
+        return summarise(running.result(), 0.5).classes[ONLINE].latency["p50_ms"]
 
 
 def spreads(rounds: Sequence[Any]) -> Any:

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures what prompt dispatch costs the server process: idle, with a backlog behind a busy model, and in overload.
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import json
 import os
 import statistics
 import sys
@@ -26,22 +24,21 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc
 from priority_router.hooks import SLICE_ENV, HookCounters, marker_of_process
+from priority_router.ops import command_line, result_file
 from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
     ROUTER,
-    ExecutorShape,
     batching_block,
     write_executor,
     write_repository,
 )
+from priority_router.ops.loads import LEVELS, OVERLOAD, ExecutorShape
 from priority_router.ops.server import Server
 from tritonclient.utils import InferenceServerException
 
 RESULT = Path(__file__).resolve().parents[1] / "docs" / "results" / "hooks.json"
-LEVELS = {"online": 1, "background": 2}
 ENDLESS = ExecutorShape(batch_us=120_000_000, row_us=0, max_batch_size=1)
-OVERLOAD = ExecutorShape(batch_us=50_000, row_us=0, max_batch_size=4)
 OUTSTANDING = 32
 MODELS = ("first", "second", "third")
 QUEUED = 8
@@ -75,12 +72,30 @@ COLUMNS: Mapping[str, str] = {
 
 def main() -> int:
     """Measures; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="measure_hooks", description="Measure the CPU cost of prompt dispatch.")
-    parser.add_argument("--rounds", type=int, default=3, help="times that every setting is measured, in turn")
-    parser.add_argument("--seconds", type=float, default=6.0, help="length of each measurement")
-    parser.add_argument("--json", type=Path, default=RESULT, help="file to write (default: %(default)s)")
+    parser = command_line.parser("measure_hooks", "Measure the CPU cost of prompt dispatch.")
+    parser.add_argument(
+        "--rounds",
+        type=command_line.whole_number(1),
+        default=3,
+        metavar="N",
+        help="times that every setting is measured, in turn (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=command_line.seconds,
+        default=6.0,
+        metavar="S",
+        help="length of each measurement (default %(default)g)",
+    )
+    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
     options = parser.parse_args()
+    with command_line.interrupted_by_sigterm():
+        return command_line.exit_status(parser.prog, lambda: run(options))
 
+
+def run(options: argparse.Namespace) -> int:
+    """Measures and writes."""
+    result_file.check_writable(options.json)
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in SETTINGS}
     for _ in range(options.rounds):
         for name, setting in SETTINGS.items():
@@ -93,8 +108,7 @@ def main() -> int:
         "rounds": options.rounds,
         "settings": {name: summary(runs) for name, runs in rounds.items()},
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=2) + "\n")
+    result_file.write(options.json, report)
     print(table(report), end="")
     return 0
 
@@ -132,9 +146,9 @@ def in_overload(setting: Setting, seconds: float) -> dict[str, float]:
         repository = Path(folder, "models")
         repository.mkdir()
         if setting.arm is None:
-            write_executor(repository / EXECUTOR, OVERLOAD, batching_block(0))
+            write_executor(repository / EXECUTOR, OVERLOAD.executor, batching_block(0))
         else:
-            write_repository(repository, ARMS[setting.arm], OVERLOAD, LEVELS)
+            write_repository(repository, ARMS[setting.arm], OVERLOAD.executor, LEVELS)
         model = ROUTER if setting.arm == "router" else EXECUTOR
         with serving(repository, setting) as server, load(server, model) as answered:
             time.sleep(SETTLE_SECONDS)
@@ -148,15 +162,11 @@ def in_overload(setting: Setting, seconds: float) -> dict[str, float]:
 def serving(repository: Path, setting: Setting) -> Iterator[Server]:
     """A server that has come to rest after its start."""
     environment = {} if setting.slice_us is None else {SLICE_ENV: str(setting.slice_us)}
-    server = Server(
+    with Server(
         repository, hooks=setting.slice_us is not None, environment=environment, log=repository.with_name("log")
-    )
-    server.start()
-    try:
+    ) as server:
         time.sleep(2 * SETTLE_SECONDS)
         yield server
-    finally:
-        server.kill()
 
 
 def calls_of(server: Server, model: str, count: int) -> Iterator[Callable[[], Any]]:

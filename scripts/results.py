@@ -1,13 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes numbers from docs/results/bench-*.json, simulated.json and ensemble.json into the documents' marked sections.
 
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
 scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``modes`` (the
 router's two modes, beside each other), ``simulated`` (the scheduling rules on a virtual clock) or ``ensemble`` (the
-steps around the router).
-
-usage: scripts/results.py [--check]   with --check nothing is written; exit status 1 when a section is not in step
+steps around the router). Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -16,23 +13,32 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from priority_router.errors import PriorityRouterError
+from priority_router.ops import command_line, result_file
+from priority_router.ops.bench import report
+from priority_router.ops.bench.aims import limit_text
+from priority_router.ops.bench.report import cell, short
+from priority_router.ops.bench.scenarios import SCENARIOS, shortened
+from priority_router.ops.bench.stats import QUANTILES, errors_among
+from priority_router.ops.bench.wire import Outcome
+from priority_router.ops.loads import BACKGROUND, ONLINE
+from priority_router.ops.simulate import comparison
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
-SCENARIOS = ("overload", "linear", "fast", "shared", "overhead")
-SCHEMA = "priority-router-bench/1"
-SIMULATED_SCHEMA = "priority-router-simulated/1"
-ENSEMBLE_SCHEMA = "priority-router-ensemble/1"
 SECTION = re.compile(r"(<!-- results: (?P<name>[\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 OPENING = re.compile(r"<!-- results: ")
+DEFINITION = ("executor", "loads", "in_flight", "direct", "aims")
+"""What a measured scenario must have in common with the scenario as it is now."""
 
 Document = Mapping[str, Any]
-Spread = Mapping[str, float] | None
 
 
-class ResultsError(Exception):
+class ResultsError(PriorityRouterError):
     """A section or a result file cannot be used."""
 
 
@@ -43,27 +49,22 @@ def read(name: str, command: str, schema: str) -> Document:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ResultsError(f"{path.relative_to(ROOT)} is missing; run {command}") from None
-    if document["schema"] != schema or document.get("interrupted"):
+    except ValueError as error:
+        raise ResultsError(f"{path.relative_to(ROOT)} is not JSON ({error}); run {command}") from error
+    if document.get("schema") != schema or document.get("interrupted"):
         raise ResultsError(f"{path.relative_to(ROOT)} is not a complete result of this version; run {command}")
     return document
 
 
 def load(name: str) -> Document:
     """The result file of a scenario."""
-    return read(f"bench-{name}.json", "scripts/bench", SCHEMA)
-
-
-def number(spread: Spread, scale: float = 1.0) -> str:
-    """Median and, where it differs, lowest and highest."""
-    if spread is None:
-        return "-"
-    median, low, high = (short(spread[key] * scale) for key in ("median", "low", "high"))
-    return median if low == high else f"{median} ({low}-{high})"
-
-
-def short(value: float) -> str:
-    """Three digits, and all of those before the point."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    file, command = f"bench-{name}.json", "scripts/bench"
+    document = read(file, command, report.SCHEMA)
+    now = json.loads(json.dumps(asdict(SCENARIOS[name])))
+    changed = [key for key in DEFINITION if document["scenario"][key] != now[key]]
+    if changed:
+        raise ResultsError(f"{file} was measured when the scenario had other {', '.join(changed)}; run {command}")
+    return document
 
 
 def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -80,21 +81,22 @@ def scenario_section(document: Document) -> Iterator[str]:
     for arm, numbers in document["arms"].items():
         for position, (class_name, one) in enumerate(numbers["classes"].items()):
             outcomes = one["outcomes"]
-            refused = sum(outcomes.values()) - outcomes["success"] - outcomes["unanswered"]
+            ended = (outcomes[Outcome.SUCCESS.label], errors_among(outcomes), outcomes[Outcome.UNANSWERED.label])
             rows.append(
                 [
                     arm if position == 0 else "",
                     class_name,
-                    f"{outcomes['success']} / {refused} / {outcomes['unanswered']}",
-                    number(one["rows_per_s"]),
-                    *(number(one["latency"][name]) for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms")),
-                    number(numbers["busy"], 100) if position == 0 else "",
+                    " / ".join(map(str, ended)),
+                    cell(one["rows_per_s"]),
+                    *(cell(one["latency"][name]) for name in QUANTILES),
+                    cell(numbers["busy"], 100) if position == 0 else "",
                 ]
             )
     head = ["arm", "class", "answered / refused / unanswered", "rows/s"]
-    yield from table([*head, "p50 ms", "p95 ms", "p99 ms", "max ms", "busy %"], rows)
+    yield from table([*head, *(name.replace("_", " ") for name in QUANTILES), "busy %"], rows)
     yield ""
     yield conditions(document)
+    yield from notes([document])
 
 
 def conditions(document: Document) -> str:
@@ -109,62 +111,72 @@ def conditions(document: Document) -> str:
     )
 
 
+def notes(documents: list[Document]) -> Iterator[str]:
+    """What a reader must know before believing the numbers above, each once; nothing where there is nothing."""
+    found = []
+    for document in documents:
+        doubts = dict.fromkeys(filter(None, (shortened(document["scenario"]), *document["warnings"])))
+        found += [f"- `{document['scenario']['name']}`: {doubt}" for doubt in doubts]
+    if found:
+        yield from ("", "Beware:", "", *found)
+
+
 def aims_section() -> Iterator[str]:
     """All aims of all scenarios, in both modes."""
     rows = []
-    for name in SCENARIOS:
-        for aim in load(name)["aims"]:
+    documents = {name: load(name) for name in SCENARIOS}
+    for name, document in documents.items():
+        for aim in document["aims"]:
             rows.append(
                 [
                     name,
                     aim["text"],
                     aim["arm"],
-                    f"at {'most' if aim['at_most'] else 'least'} {aim['limit']:g}",
-                    number(aim["reached"]),
+                    limit_text(aim["at_most"], aim["limit"]),
+                    cell(aim["reached"]),
                     {True: "met", False: "**missed**", None: "not measured"}[aim["met"]],
                 ]
             )
     yield from table(["scenario", "what", "arm", "aim", "reached", ""], rows)
+    yield from notes(list(documents.values()))
 
 
 def summary_section() -> Iterator[str]:
     """Online latency, rows/s and busy share of every open-loop scenario and arm."""
     rows = []
-    for name in SCENARIOS:
-        document = load(name)
-        if document["scenario"]["in_flight"]:
-            continue
+    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    for name, document in documents.items():
         for position, (arm, numbers) in enumerate(document["arms"].items()):
-            online, background = numbers["classes"]["online"], numbers["classes"]["background"]
+            online, background = numbers["classes"][ONLINE], numbers["classes"][BACKGROUND]
             rows.append(
                 [
                     name if position == 0 else "",
                     arm,
-                    *(number(online["latency"][quantile]) for quantile in ("p50_ms", "p99_ms")),
-                    number(background["rows_per_s"]),
-                    number(numbers["busy"], 100),
+                    *(cell(online["latency"][quantile]) for quantile in ("p50_ms", "p99_ms")),
+                    cell(background["rows_per_s"]),
+                    cell(numbers["busy"], 100),
                 ]
             )
     yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
+    yield from notes(list(documents.values()))
 
 
 def modes_section() -> Iterator[str]:
     """The router in levels and in plain mode, for every open-loop scenario."""
     rows = []
-    for name in SCENARIOS:
-        document = load(name)
-        if document["scenario"]["in_flight"]:
-            continue
+    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    for name, document in documents.items():
         modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
-        latencies = (number(mode["online"]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
-        rows.append([name, *latencies, *(number(mode["background"]["rows_per_s"]) for mode in modes)])
+        latencies = (cell(mode[ONLINE]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
+        rows.append([name, *latencies, *(cell(mode[BACKGROUND]["rows_per_s"]) for mode in modes)])
     figures = ("online p50 ms", "online p99 ms", "background rows/s")
     yield from table(["scenario", *(f"{figure}, {mode}" for figure in figures for mode in ("levels", "plain"))], rows)
+    yield from notes(list(documents.values()))
 
 
 def simulated_section() -> Iterator[str]:
     """Every scenario and arm of the simulator."""
-    document = read("simulated.json", "scripts/judge", SIMULATED_SCHEMA)
+    document = read("simulated.json", "scripts/judge", comparison.SCHEMA)
     rows = []
     for name, arms in document["scenarios"].items():
         for position, (arm, numbers) in enumerate(arms.items()):
@@ -181,29 +193,29 @@ def simulated_section() -> Iterator[str]:
 
 def ensemble_section() -> Iterator[str]:
     """The ensemble beside the router alone, its outer steps, and what whole files cost."""
-    document = read("ensemble.json", "scripts/measure_ensemble.py", ENSEMBLE_SCHEMA)
+    document = read("ensemble.json", "scripts/measure_ensemble.py", result_file.ENSEMBLE_SCHEMA)
     measured, share = document["measured"], document["load"]
     rows = []
     for arm in ("router", "ensemble"):
-        online, background = measured[arm]["classes"]["online"], measured[arm]["classes"]["background"]
-        latencies = (number(online[quantile]) for quantile in ("p50_ms", "p95_ms", "p99_ms"))
-        rows.append([arm, *latencies, number(background["rows_per_s"]), number(measured[arm]["busy"], 100)])
+        online, background = measured[arm]["classes"][ONLINE], measured[arm]["classes"][BACKGROUND]
+        latencies = (cell(online[quantile]) for quantile in ("p50_ms", "p95_ms", "p99_ms"))
+        rows.append([arm, *latencies, cell(background["rows_per_s"]), cell(measured[arm]["busy"], 100)])
     yield from table(["", "online p50 ms", "p95 ms", "p99 ms", "background rows/s", "busy %"], rows)
     yield ""
     columns = ("queue_ms", "compute_ms", "rows_per_execution", "busy_percent")
     rows = [
-        [f"`{step}`", *(number(use[column]) for column in columns), number(measured["alone_rows_per_s"][step])]
+        [f"`{step}`", *(cell(use[column]) for column in columns), cell(measured["alone_rows_per_s"][step])]
         for step, use in measured["steps"].items()
     ]
     yield from table(["step", "queue ms", "compute ms", "rows per execution", "busy %", "rows/s alone"], rows)
     yield ""
-    sizes = ", ".join(f"{size} {number(time)}" for size, time in measured["whole_file_ms"].items())
+    sizes = ", ".join(f"{size} {cell(time)}" for size, time in measured["whole_file_ms"].items())
     yield f"One request at a time, ms by the size of its file: {sizes}."
     yield ""
     yield (
         f"Medians of {document['rounds']} rounds (lowest-highest), {document['seconds']:g} s per arm and round, "
         f"{document['cores']} cores. Online {share['online']:g} and background {share['background']:g} times the "
-        f"router's capacity of {number(measured['capacity_rows_per_s'])} rows/s. `scripts/measure_ensemble.py`"
+        f"router's capacity of {cell(measured['capacity_rows_per_s'])} rows/s. `scripts/measure_ensemble.py`"
     )
 
 
@@ -230,11 +242,18 @@ def refreshed(text: str) -> str:
     return SECTION.sub(lambda found: found[1] + section(found["name"]) + found[3], text)
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str] | None = None) -> int:
     """Runs the script; returns the exit status."""
-    if words not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = command_line.parser("results", "Writes the numbers of docs/results into the documents.")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit status 1 when a section is not in step"
+    )
+    check = parser.parse_args(words).check
+    return command_line.exit_status(parser.prog, lambda: run(check))
+
+
+def run(check: bool) -> int:
+    """Writes every section anew, or looks whether that would change anything."""
     stale = []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         if not path.is_file():
@@ -243,19 +262,17 @@ def main(words: list[str]) -> int:
         try:
             after = refreshed(before)
         except ResultsError as error:
-            print(f"results: {path.relative_to(ROOT)}: {error}", file=sys.stderr)
-            return 1
+            raise ResultsError(f"{path.relative_to(ROOT)}: {error}") from error
         if after != before:
             stale.append(str(path.relative_to(ROOT)))
-            if not words:
+            if not check:
                 path.write_text(after, encoding="utf-8")
-    if words and stale:
-        print(
-            f"results: numbers not those of docs/results: {', '.join(stale)}; run scripts/results.py", file=sys.stderr
+    if check and stale:
+        raise ResultsError(
+            f"numbers not those of docs/results: {', '.join(stale)}; run .venv/bin/python scripts/results.py"
         )
-        return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

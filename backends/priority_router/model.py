@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triton's life cycle for a router: load, take requests, unload. Everything else is in the package beside this file."""
 
+import contextlib
 import json
 import os
 import sys
@@ -58,22 +59,30 @@ class TritonPythonModel:
         model = args["model_name"]
         if policy.guard_executor and not guard_active:
             pb_utils.Logger.log_warn(f"priority_router {model}: {startup.guard_warning(policy)}")
-        hooks = None
-        if marker is not None:
-            try:
-                hooks = HookCounters.open(marker)
-            except SetupError as error:
-                pb_utils.Logger.log_warn(f"priority_router {model}: whether the hooks work cannot be told: {error}")
-        channel = RouterChannel.from_environment(os.environ, model)
-        self._router = Router(pb_utils, policy, Surroundings(model, hooks, guard_active, channel))
+        with contextlib.ExitStack() as opened:
+            hooks = None
+            if marker is not None:
+                try:
+                    hooks = HookCounters.open(marker)
+                    opened.callback(hooks.close)
+                except SetupError as error:
+                    pb_utils.Logger.log_warn(f"priority_router {model}: whether the hooks work cannot be told: {error}")
+            channel = RouterChannel.from_environment(os.environ, model)
+            if channel is not None:
+                opened.callback(channel.close)
+            self._router = Router(pb_utils, policy, Surroundings(model, hooks, guard_active, channel))
+            opened.pop_all()  # the router's to close from here on
 
-    def execute(self, requests: list[object]) -> None:
+    def execute(self, requests: list[object]) -> list[object] | None:
         """Takes requests in and returns at once; each is answered later through its response sender.
 
         Args:
             requests: Triton's; their tensors are gone when this returns.
+
+        Returns:
+            None, or responses to those that have no sender, in a list with None for the others.
         """
-        self._router.execute(requests)
+        return self._router.execute(requests)
 
     def finalize(self) -> None:
         """Stops the threads; Triton calls this once every request has been answered."""

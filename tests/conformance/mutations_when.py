@@ -127,7 +127,7 @@ for _check in (
         ServiceTimes,
         "estimate",
         lambda self, signature, rows: (
-            self._by_signature[signature].times[rows] if signature in self._by_signature else None
+            self._by_signature[signature].curve.time(rows) if signature in self._by_signature else None
         ),
     )
 

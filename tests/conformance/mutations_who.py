@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.mutations import LAWS, Patch, always, removed, swap
 from priority_router.core import batching, deadlines, lanes, scheduler, service_times
+from priority_router.core.curve import Curve
 from priority_router.core.executor_model import ExecutorModel
 from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Lane, Lanes
@@ -71,7 +72,7 @@ removed(1, "no joins without a batch axis", "laws_without_a_batch_axis", "rows")
 LINEAR = "a_linear_executor_serves_urgent_work_in_small_batches"
 swap(1, "the fill limit", LINEAR, ServiceTimes, "fill_limit", lambda self, *_: self._max_rows)
 swap(1, "the cut at batch_efficiency", LINEAR, ServiceTimes, "efficient_rows", lambda self, *_: self._max_rows)
-swap(4, "trials", "small_dispatches_are_tried_under_a_steady_backlog", service_times._Curve, "trial", always(None))
+swap(4, "trials", "small_dispatches_are_tried_under_a_steady_backlog", service_times._History, "trial", always(None))
 swap(
     1,
     "the fill budget",
@@ -94,11 +95,13 @@ def _(patch: Patch) -> None:
 
 @removed(4, "no row count seems slower than a larger one", "one_point_measured_too_high_does_not_end_the_filling")
 def _(patch: Patch) -> None:
-    def as_measured(self: Any) -> None:
-        rates = [time / rows for rows, time in enumerate(self.times) if rows and time]
-        self.time_per_row = min(rates, default=None)
+    level = Curve._level
 
-    patch.setattr(service_times._Curve, "_level", as_measured)
+    def as_measured(self: Curve, last: int) -> None:
+        level(self, last)
+        self._times[:] = self._measured
+
+    patch.setattr(Curve, "_level", as_measured)
 
 
 # Rule 2: work conserving, limits after what can be sent.
@@ -128,7 +131,7 @@ def _(patch: Patch) -> None:
         self.__dict__.setdefault("kept", [])
         for request in requests:
             submit(self, [request], now)
-            self.kept += advance(self, now)
+            self.__dict__["kept"] += advance(self, now)
 
     def with_kept(self: Scheduler, now: int) -> Any:
         kept, self.__dict__["kept"] = self.__dict__.get("kept", []), []

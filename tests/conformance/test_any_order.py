@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conformance.referee import Foul, Referee
 from conformance.worlds import MS
@@ -55,7 +57,9 @@ class Calls(RuleBasedStateMachine):
         overtaking=st.booleans(),
         shared=st.booleans(),
     )
-    def begin(self, classes, instances, batch, levels, overtaking, shared) -> None:
+    def begin(
+        self, classes: list[TrafficClass], instances: int, batch: int, levels: bool, overtaking: bool, shared: bool
+    ) -> None:
         named = tuple(
             TrafficClass(
                 f"c{number}",
@@ -94,7 +98,7 @@ class Calls(RuleBasedStateMachine):
         self.flying = [dispatch for dispatch in self.flying if dispatch not in gone]
 
     @rule(requests=REQUESTS)
-    def submit(self, requests) -> None:
+    def submit(self, requests: list[tuple[int, int, str, int]]) -> None:
         made = []
         for which, rows, signature, timeout in requests:
             name = self.policy.classes[which % len(self.policy.classes)].name
@@ -105,18 +109,18 @@ class Calls(RuleBasedStateMachine):
         self.decide()
 
     @rule(back=st.integers(0, 20))
-    def cancel(self, back) -> None:
+    def cancel(self, back: int) -> None:
         self.referee.cancel(self.requests - back, self.now)  # unknown and finished ones too
         self.decide()
 
     @precondition(lambda self: self.uncalled)
     @rule(which=st.integers(0, 50))
-    def called(self, which) -> None:
+    def called(self, which: int) -> None:
         self.referee.called(self.uncalled.pop(which % len(self.uncalled)), self.now)
 
     @precondition(lambda self: self.flying)
     @rule(which=st.integers(0, 50), passed=st.integers(0, 60))
-    def completed(self, which, passed) -> None:
+    def completed(self, which: int, passed: int) -> None:
         self.wait(passed)
         if self.flying:
             self.referee.completed(self.flying.pop(which % len(self.flying)), self.now)
@@ -124,18 +128,18 @@ class Calls(RuleBasedStateMachine):
 
     @precondition(lambda self: self.flying)
     @rule(which=st.integers(0, 50))
-    def fail(self, which) -> None:
+    def fail(self, which: int) -> None:
         self.referee.completed(self.flying.pop(which % len(self.flying)), self.now, ExecutorFailed("no"))
         self.decide()
 
     @precondition(lambda self: self.lost)
     @rule(which=st.integers(0, 50))
-    def late(self, which) -> None:
+    def late(self, which: int) -> None:
         self.referee.completed(self.lost.pop(which % len(self.lost)), self.now)
         self.decide()
 
     @rule(ms=st.sampled_from((0, 1, 5, 20, 201)))
-    def wait(self, ms) -> None:
+    def wait(self, ms: int) -> None:
         """Time passes, with every wake-up on the way."""
         until = self.now + ms * MS
         while True:
@@ -156,7 +160,7 @@ class Calls(RuleBasedStateMachine):
     @invariant()
     def books_agree(self) -> None:
         if hasattr(self, "referee"):
-            scheduler = self.referee.scheduler
+            scheduler: Any = self.referee.scheduler
             assert scheduler.dispatches_in_flight == len(self.flying)
             assert scheduler.written_off == len(self.lost)
             assert scheduler.held == len(self.referee._records)
@@ -170,7 +174,8 @@ class Calls(RuleBasedStateMachine):
             self.now += 7 * MS
             self.referee.completed(self.flying.pop(0), self.now)
             self.decide()
-        assert self.referee.scheduler.held == 0
+        scheduler: Any = self.referee.scheduler
+        assert scheduler.held == 0
 
 
 SETTINGS = settings(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.hook_driver import Build, Driver, compile_all
@@ -23,9 +24,12 @@ def start(build: Build) -> Iterator[Callable[..., Driver]]:
     with ExitStack() as stack:
 
         def start(
-            program: str = "driver", preload: bool = True, environment: Mapping[str, str] | None = None
+            program: str = "driver",
+            preload: bool = True,
+            environment: Mapping[str, str] | None = None,
+            **options: Any,
         ) -> Driver:
-            driver = Driver(build.folder / program, build.preload if preload else "", environment)
+            driver = Driver(build.folder / program, build.preload if preload else "", environment, **options)
             return stack.enter_context(driver)
 
         yield start

@@ -53,7 +53,7 @@ def test_the_command_checks_without_writing(monkeypatch, capsys):
     assert assets.hooks_library().stat().st_ino == before.st_ino
     monkeypatch.setenv("CC", "no-such-compiler")
     assert build_hooks.main([]) == 1
-    assert capsys.readouterr().err.startswith("build_hooks: the C compiler 'no-such-compiler'")
+    assert capsys.readouterr().err.startswith("build_hooks: error: the C compiler 'no-such-compiler'")
 
 
 def test_the_wheel_carries_what_a_server_needs(tmp_path):

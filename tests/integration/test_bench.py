@@ -10,17 +10,20 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
-from priority_router.ops.bench import arms, cli, executor_stats, load
-from priority_router.ops.bench.arrivals import ClassLoad, poisson
+from priority_router.ops.bench import arms, command, executor_stats, load
+from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE, SCENARIOS
+from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.stats import QUANTILES
 from priority_router.ops.bench.wire import Outcome, Route
+from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
+from support.load import replay
 
 PACKAGE = Path(__file__).resolve().parents[2] / "backends" / "priority_router"
 PAYLOADS = [{"X": np.full((rows, 4), rows, np.float32)} for rows in (1, 3)]
-SHAPE = arms.ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
+SHAPE = ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
 SPREAD = {"median", "low", "high"}
 
 
@@ -38,7 +41,7 @@ def test_the_ledger_and_the_server_count_the_same(arm_server):
     target = Target(server.http, arms.routes(arm, LEVELS), PAYLOADS)
     schedule = poisson([ClassLoad(ONLINE, 40), ClassLoad(BACKGROUND, 80)], 2, 5, payloads=2)
     before = executor_stats.read(server.http, arms.EXECUTOR)
-    ledger = load.run(target, schedule, grace_s=60, queue_time=True)
+    ledger = replay(target, schedule, grace_s=60, queue_time=True)
     after = executor_stats.read(server.http, arms.EXECUTOR)
     assert not ledger.failures
     assert (ledger.outcome == Outcome.SUCCESS).all()
@@ -55,7 +58,7 @@ def test_the_ledger_and_the_server_count_the_same(arm_server):
 def test_errors_of_the_server_are_told(arm_server):
     _, server = arm_server
     lost = Target(server.http, {ONLINE: Route("nobody"), BACKGROUND: Route("nobody")}, PAYLOADS)
-    ledger = load.run(lost, poisson([ClassLoad(ONLINE, 20)], 0.5, 1))
+    ledger = replay(lost, poisson([ClassLoad(ONLINE, 20)], 0.5, 1))
     assert (ledger.outcome == Outcome.OTHER).all()
     [(status, text)] = ledger.failures
     assert status in (400, 404)
@@ -83,7 +86,7 @@ def tiny(scenario, target, *more):
 
 def test_a_scenario_from_end_to_end(tmp_path, capsys):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("overload", target)) == 0
+    assert command.main(tiny("overload", target)) == 0
     document = json.loads(target.read_text())
     assert document["schema"] == "priority-router-bench/1"
     assert set(document) == {
@@ -129,7 +132,7 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
 
 def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("shared", target, "--arms", "router,router-plain")) == 0
+    assert command.main(tiny("shared", target, "--arms", "router,router-plain")) == 0
     [finished] = json.loads(target.read_text())["rounds"]
     for summary in finished.values():
         assert summary["classes"][ONLINE]["outcomes"]["success"] > 0
@@ -139,7 +142,7 @@ def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
 
 def test_closed_loop_steps(tmp_path):
     target = tmp_path / "result.json"
-    assert cli.main(tiny("overhead", target, "--arms", "levels+hooks,router")) == 0
+    assert command.main(tiny("overhead", target, "--arms", "levels+hooks,router")) == 0
     document = json.loads(target.read_text())
     for arm in document["arms"].values():
         assert set(arm["classes"]) == {"1 in flight", "64 in flight"}
@@ -149,7 +152,8 @@ def test_closed_loop_steps(tmp_path):
     assert all(aim["reached"] is not None for aim in document["aims"])
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_was_measured_and_leaves_nothing_running(tmp_path, number):
     target = tmp_path / "result.json"
     words = [
         "overload",
@@ -173,14 +177,21 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         start_new_session=True,
     )
     seen = ""
+    assert process.stderr is not None
     while "round 3 of 50" not in seen:
         line = process.stderr.readline()
         assert line, seen
         seen += line
     time.sleep(0.2)
-    # As a terminal does it: to the whole group, the generator included.
-    os.killpg(process.pid, signal.SIGINT)
+    started = psutil.Process(process.pid).children(recursive=True)
+    if number == signal.SIGINT:
+        # As a terminal does it: to the whole group, the generator included.
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     out, errors = process.communicate(timeout=60)
+    assert started
+    assert psutil.wait_procs(started, timeout=10)[1] == []
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     document = json.loads(target.read_text())

@@ -10,10 +10,13 @@ import time
 
 import numpy as np
 import pytest
+from priority_router.core.values import SECOND
 from priority_router.ops.bench import load
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, Schedule, poisson
+from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.wire import Outcome, Route
+from priority_router.ops.loads import ClassLoad
+from support.load import replay
 from support.scripted_http import OK, after, reply, serving
 
 X = {"X": np.ones((1, 4), np.float32)}
@@ -41,7 +44,7 @@ def outcomes(ledger):
 
 def test_latency_counts_from_the_schedule_and_requests_do_not_wait_for_replies():
     with serving(after(0.3, OK)) as server:
-        ledger = load.run(target(server.address), at(0, 0.05, 0.1, 0.15))
+        ledger = replay(target(server.address), at(0, 0.05, 0.1, 0.15))
     assert outcomes(ledger) == [Outcome.SUCCESS] * 4
     latency = (ledger.done - ledger.scheduled) / SECOND
     assert (latency >= 0.3).all()
@@ -52,7 +55,7 @@ def test_latency_counts_from_the_schedule_and_requests_do_not_wait_for_replies()
 
 def test_connections_are_used_again():
     with serving(after(0, OK)) as server:
-        ledger = load.run(target(server.address), at(*np.linspace(0, 0.9, 10), duration=1))
+        ledger = replay(target(server.address), at(*np.linspace(0, 0.9, 10), duration=1))
     assert ledger.connections < 5
     assert server.received == 10
 
@@ -68,7 +71,7 @@ def test_replies_in_pieces_and_large_requests():
 
     large = {"X": np.ones((1, 4_000_000), np.float32)}
     with serving(drip) as server:
-        ledger = load.run(target(server.address, [large]), at(0, 0.2, 0.4))
+        ledger = replay(target(server.address, [large]), at(0, 0.2, 0.4))
     assert outcomes(ledger) == [Outcome.SUCCESS] * 3
     assert all(len(body) > 16_000_000 for body in server.bodies)
     assert (ledger.sent > ledger.scheduled).all()
@@ -95,7 +98,7 @@ def test_every_kind_of_end_is_told_apart():
 
     times = np.linspace(0, 0.7, len(script))
     with serving(answer) as server:
-        ledger = load.run(target(server.address), at(*times, duration=0.8), grace_s=0.2)
+        ledger = replay(target(server.address), at(*times, duration=0.8), grace_s=0.2)
     assert dict(zip(answers, outcomes(ledger), strict=True)) == {
         "full": Outcome.QUEUE_FULL,
         "late": Outcome.TIMEOUT,
@@ -115,7 +118,7 @@ def test_every_kind_of_end_is_told_apart():
 def test_a_server_that_is_not_there():
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    ledger = load.run(target(address), at(0, 0.1))
+    ledger = replay(target(address), at(0, 0.1))
     assert outcomes(ledger) == [Outcome.OTHER] * 2
     assert all(status == 0 for status, _ in ledger.failures)
 
@@ -128,7 +131,7 @@ def test_the_end_waits_for_the_classes_that_matter_and_no_longer():
 
     with serving(slow_bulk) as server:
         begun = time.monotonic()
-        ledger = load.run(target(server.address), at(0, 0.2, bulk=[0], duration=0.3), settle=["online"], grace_s=20)
+        ledger = replay(target(server.address), at(0, 0.2, bulk=[0], duration=0.3), settle=["online"], grace_s=20)
         assert time.monotonic() - begun < 15
     assert outcomes(ledger) == [Outcome.UNANSWERED, Outcome.SUCCESS]
 
@@ -138,7 +141,7 @@ def test_what_was_scheduled_is_what_the_server_got(processes):
     two = {"X": np.ones((2, 4), np.float32)}
     schedule = poisson([ClassLoad("online", 100), ClassLoad("bulk", 200)], 1.5, 11, payloads=2)
     with serving(after(0.01, OK)) as server:
-        ledger = load.run(target(server.address, [X, two]), schedule, processes=processes)
+        ledger = replay(target(server.address, [X, two]), schedule, processes=processes)
     assert len(ledger) == len(schedule) == server.received
     np.testing.assert_array_equal(ledger.scheduled, schedule.at)
     np.testing.assert_array_equal(ledger.rows, schedule.payload + 1)
@@ -151,9 +154,10 @@ def test_what_was_scheduled_is_what_the_server_got(processes):
 def test_a_generator_that_falls_behind_says_so():
     schedule = poisson([ClassLoad("online", 100)], 1.5, 1)
     with serving(after(0, OK)) as server:
-        on_time = load.run(target(server.address), schedule)
+        on_time = replay(target(server.address), schedule)
         with load.begin(target(server.address), schedule) as running:
             [generator] = multiprocessing.active_children()
+            assert generator.pid is not None
             time.sleep((running.start - time.monotonic_ns()) / SECOND + 0.5)
             os.kill(generator.pid, signal.SIGSTOP)
             time.sleep(0.4)
@@ -193,11 +197,11 @@ def test_the_routers_queue_time_is_read_where_it_is_wanted():
         b"Content-Length", b"Inference-Header-Content-Length: %d\r\nContent-Length" % len(header)
     )
     with serving(after(0, whole)) as server:
-        assert load.run(target(server.address), at(0), queue_time=True).queue_us.tolist() == [777]
-        assert load.run(target(server.address), at(0)).queue_us.tolist() == [-1]
+        assert replay(target(server.address), at(0), queue_time=True).queue_us.tolist() == [777]
+        assert replay(target(server.address), at(0)).queue_us.tolist() == [-1]
 
 
 def test_a_broken_target_is_an_error_and_not_an_empty_ledger():
     broken = target("127.0.0.1:1", [{"X": np.zeros((1, 1), dtype=complex)}])
     with pytest.raises(load.LoadError, match="complex"):
-        load.run(broken, at(0))
+        replay(broken, at(0))

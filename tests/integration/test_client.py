@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import tritonclient.grpc.aio
 import tritonclient.http
 import tritonclient.http.aio
 from magika import Magika
+from numpy.typing import NDArray
 from priority_router.client import as_class
 from priority_router.ops.demo import filetype
 from support import clients
@@ -60,14 +62,17 @@ def answered(server):
     found = {}
     for sample, value in clients.metrics(server.metrics).items():
         if sample.startswith("priority_router_requests_total") and 'outcome="success"' in sample:
-            found[re.search('class="([^"]*)"', sample)[1]] = value
+            (name,) = re.findall('class="([^"]*)"', sample)
+            found[name] = value
     return found
 
 
 def tensors(module, model):
     """One row for the router or for the ensemble around it, without a class."""
     if model == "router":
-        row = filetype.load_rule(MODELS).features_of_bytes(SCRIPT)[None]
+        features = filetype.load_rule(MODELS).features_of_bytes(SCRIPT)
+        assert features is not None
+        row: NDArray[Any] = features[None]
         tensor = module.InferInput("bytes", list(row.shape), "INT32")
     else:
         row = np.array([[SCRIPT]], object)

@@ -76,7 +76,8 @@ def test_progress_and_report_name_every_arm(results, steps):
         assert f"\n{arm}" in text
 
 
-def test_interrupted_it_leaves_nothing_behind():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_leaves_nothing_behind(number):
     process = subprocess.Popen(
         [sys.executable, "-m", "priority_router.ops.demo", "--model-repository", str(MODELS)],
         stdout=subprocess.PIPE,
@@ -84,15 +85,16 @@ def test_interrupted_it_leaves_nothing_behind():
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
+    assert process.stdout is not None
     try:
         while "capacity" not in process.stdout.readline():
             pass
-        children = []
+        children: list[psutil.Process] = []
         while not any("triton" in child.name() for child in children):
             assert process.poll() is None
             time.sleep(0.05)
             children = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()

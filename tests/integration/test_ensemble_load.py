@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 
 import pytest
-from priority_router.ops.bench.arrivals import ClassLoad, poisson
+from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.demo import files, filetype
+from priority_router.ops.demo.experiment import BACKGROUND_SHARE, ONLINE_SHARE
+from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
+from support.modules import load_module
 from support.shipped import MODELS, ROOT
 
 SLACK = 10
@@ -17,10 +19,7 @@ SECONDS = 6.0
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("measure_ensemble", ROOT / "scripts" / "measure_ensemble.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("measure_ensemble", ROOT / "scripts" / "measure_ensemble.py")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def measured(script, start_server, tmp_path_factory):
     inputs = script.ensemble_inputs(samples)
     capacity = script.rows_per_s(server, "router", [{filetype.INPUT: sample.features} for sample in samples], 2.0)
     alone = {step: script.rows_per_s(server, step, script.one_row(step), 2.0) for step in script.OUTER_STEPS}
-    loads = [ClassLoad("online", 0.2 * capacity), ClassLoad("background", 1.2 * capacity)]
+    loads = [ClassLoad(ONLINE, ONLINE_SHARE * capacity), ClassLoad(BACKGROUND, BACKGROUND_SHARE * capacity)]
     schedule = poisson(loads, script.WARMUP_SECONDS + SECONDS, 1, payloads=len(inputs))
     _, steps = script.under_load(server, "file_type", inputs, schedule)
     return {"capacity": capacity, "alone": alone, "steps": steps}

@@ -150,7 +150,8 @@ def test_the_first_steps_queue_is_bounded(start_server, tmp_path):
     with tritonclient.grpc.InferenceServerClient(server.grpc) as client, ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(ask, client, [SCRIPT]) for _ in range(8)]
         errors = [call.exception(60) for call in calls]
-    refused = [error for error in errors if error is not None]
+    refused = [error for error in errors if isinstance(error, InferenceServerException)]
+    assert len(refused) == sum(error is not None for error in errors)
     assert 4 <= len(refused) < 8
     for error in refused:
         assert error.status() == "StatusCode.UNAVAILABLE"

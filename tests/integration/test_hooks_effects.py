@@ -2,39 +2,30 @@
 """Each hook on the real server, by effect: what is so with its switch on and is not with its switch off."""
 
 import itertools
-import random
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, SWITCHES
-from priority_router.ops.server import Server
+from priority_router.ops.assets import hooks_library
 from support.clients import Call, client, metrics
-from support.hook_models import CALLER, EXECUTOR, counts_of, marker_of, write_repository
-from support.models import Executor, Record, write_executor
+from support.hook_driver import compile_fake
+from support.hook_models import CALLER, EXECUTOR, Case, counts_of, marker_of, write_repository
+from support.models import Executor, write_executor
+from support.server import running
 
 BLOCKER, URGENT = 100, 7
 BACKGROUND = list(range(1, 7))
 SETTLE_SECONDS = 10
 HEAD_START_SECONDS = 0.3
 STALL_SECONDS = 0.4
-QUICK = "quick"
-QUICK_CALLS = 1_500
-
-
-@dataclass
-class Case:
-    server: Server
-    record: Record
-    on: bool
+RACES = 40
 
 
 @pytest.fixture(scope="module", params=["on", "off"])
 def case(request, start_server, tmp_path_factory):
     repository = tmp_path_factory.mktemp("hooks") / "repository"
     record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02, sleep_tags={BLOCKER: 2.5}))
-    write_executor(repository, Executor(name=QUICK, max_batch_size=1))
     switches = {} if request.param == "on" else dict.fromkeys(SWITCHES.values(), "0")
     return Case(start_server(repository, hooks=True, environment=switches), record, request.param == "on")
 
@@ -118,31 +109,35 @@ def test_the_executor_does_not_stand_idle_between_batches(case, order):
         assert cut == 0
 
 
-def test_a_request_just_after_an_answer_does_not_wait_for_the_next_one(case):
-    """One caller, who sends again a moment after each answer, before and after the instance counts as free.
+def answered(sender):
+    reply = sender.infer(EXECUTOR, Call(tag=1))
+    assert reply.ok, reply.message
+    return reply
 
-    Without the hook a call stalls by chance, mostly within the first ten and on a quiet machine not in thousands, so
-    that nothing can be asked of that case here; tests/hooks shows the cut itself with its switch on and off.
+
+@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
+def test_a_request_that_comes_before_the_instance_counts_as_free_does_not_wait_for_the_next_one(on, tmp_path):
+    """One caller, whose every call comes while the batch before it has ended and its instance is not free yet.
+
+    That is so for each call from the second on; without the hook each of them lies there for the whole idle wait.
     """
-    delays = random.Random(1)
-    stalls = calls = 0
-    with client(case.server.grpc) as grpc:
-        grpc.infer(QUICK, Call(tag=1))
-        while calls < QUICK_CALLS and not stalls:
-            end = time.monotonic() + delays.uniform(0, 0.0003)
-            while time.monotonic() < end:
-                pass
-            reply = grpc.infer(QUICK, Call(tag=1))
-            assert reply.ok, reply.message
-            stalls += reply.seconds > STALL_SECONDS
-            calls += 1
-    assert not (case.on and stalls), f"after {calls} calls"
+    write_executor(tmp_path / "repository", Executor(max_batch_size=1))
+    late_release = tmp_path / "late_release.so"
+    compile_fake(late_release, "late_release.c", "-shared")
+    environment = {"LD_PRELOAD": f"{hooks_library()}:{late_release}", SWITCHES["dispatch"]: str(int(on))}
+    with (
+        running(tmp_path / "repository", hooks=True, environment=environment) as server,
+        client(server.grpc) as grpc,
+    ):
+        stalled = any(answered(grpc).seconds > STALL_SECONDS for _ in range(RACES))
+    assert stalled is not on
 
 
 def test_one_line_in_the_log_and_a_mark_for_the_models(case):
     lines = [line for line in case.server.log_text().splitlines() if "priority_router_hooks" in line]
     assert len(lines) == 1
     marker = marker_of(case.server)
+    assert marker is not None
     assert marker.active_in(case.server.pid)
     assert marker.hooks == ({"priority", "dispatch"} if case.on else set())
     assert f"pid={case.server.pid};" in lines[0]

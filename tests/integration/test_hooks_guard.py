@@ -5,28 +5,20 @@ import json
 import queue
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
 from priority_router.hooks import GUARDED_MODELS_ENV, SWITCHES
-from priority_router.ops.server import Server
 from support.clients import Call, client
-from support.hook_models import CALLER, ENSEMBLE, EXECUTOR, counts_of, write_repository
-from support.models import Executor, Record
+from support.hook_models import CALLER, ENSEMBLE, EXECUTOR, Case, counts_of, write_repository
+from support.models import Executor
 from tritonclient.utils import InferenceServerException, shared_memory
 
 TAG = 5
 REFUSAL = f"model '{EXECUTOR}' takes no requests from clients: call model '{CALLER}' instead"
-
-
-@dataclass
-class Case:
-    server: Server
-    record: Record
-    on: bool
 
 
 @pytest.fixture(scope="module", params=["on", "off"])
@@ -84,7 +76,7 @@ def grpc_unary(server, model=EXECUTOR, version=""):
 
 
 def grpc_stream(server):
-    answers = queue.Queue()
+    answers: queue.Queue[Any] = queue.Queue()
     with tritonclient.grpc.InferenceServerClient(server.grpc) as sender:
         sender.start_stream(lambda result, error: answers.put(error))
         sender.async_stream_infer(EXECUTOR, grpc_inputs())

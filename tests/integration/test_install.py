@@ -9,9 +9,10 @@ import time
 
 import pytest
 from priority_router.ops import cli
-from priority_router.ops.server import children, installation, ports, readiness
+from priority_router.ops.server import children, installation, readiness
 from support.clients import Call, client
 from support.models import write_pair
+from support.serving import free_ports
 
 HOST = "127.0.0.1"
 
@@ -30,23 +31,20 @@ def test_the_printed_lines_make_a_working_router(triton, tmp_path, capsys):
     for part in (triton.backends / "python").glob("*.*"):
         shutil.copy(part, backends / "python")
     shutil.copy(triton.stub, backends / "python")
-    (tmp_path / "repository").mkdir()
     record = write_pair(tmp_path / "repository")
 
     assert cli.main(["install", str(backends)]) == 0
     printed = capsys.readouterr().out
-    preload = re.search(r"LD_PRELOAD=(\S+)", printed)[1]
+    preload = re.search(r"LD_PRELOAD=(\S+)", printed)
+    assert preload is not None
     assert f"--backend-directory={backends}" in printed
 
-    numbers = []
-    for _ in range(3):
-        numbers.append(ports.pick_free(HOST, numbers))
-    http, grpc, metrics = numbers
+    http, grpc, metrics = free_ports()
     environment = {
         **os.environ,
         "PATH": f"{triton.python.parent}:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": ":".join(map(str, triton.libraries)),
-        "LD_PRELOAD": preload,
+        "LD_PRELOAD": preload[1],
         "PRIORITY_ROUTER_GUARDED_MODELS": "executor=router",
     }
     prefix = f"priority_router_test_{os.getpid()}_"

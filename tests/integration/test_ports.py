@@ -53,7 +53,7 @@ def test_an_address_of_another_machine_is_said():
 
 
 def test_picked_ports_are_free_distinct_and_never_those_of_outgoing_connections():
-    picked = []
+    picked: list[int] = []
     for _ in range(20):
         picked.append(ports.pick_free(LOOPBACK, picked))
     assert len(set(picked)) == 20

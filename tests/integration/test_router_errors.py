@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import http.client
 import json
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
-import tritonclient.grpc
-from support.clients import Call, Reply, client
+from support.clients import Array, Call, Reply, client
 from support.fleet import MODES, Fleet, eventually, fleet
 from support.models import BULK, INTERACTIVE, ErrorReply, Executor, Router
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 HTTP = {"400": "INVALID_ARGUMENT", "404": "NOT_FOUND", "500": "INTERNAL", "503": "UNAVAILABLE"}
 LOST_CODE = "INTERNAL"
@@ -35,7 +37,7 @@ FAILING = Executor(
 LIMITED = Executor(
     "limited",
     max_batch_size=1,
-    batch_seconds=0.3,
+    batch_seconds=1.0,
     batching=(
         "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
         "  priority_queue_policy { key: 1 value { max_queue_size: 1 } }\n"
@@ -125,7 +127,7 @@ class TestClass:
     @pytest.mark.parametrize(
         "tensor", [np.full((1, 2), b"bulk", object), np.full((2, 1), b"bulk", object), np.ones((1, 1), np.int64)]
     )
-    def test_a_class_tensor_of_another_shape_or_type_is_refused(self, infer: Any, tensor: np.ndarray) -> None:
+    def test_a_class_tensor_of_another_shape_or_type_is_refused(self, infer: Any, tensor: Array) -> None:
         assert infer("router", Call(tag=1, inputs={"CLASS": tensor})).code == "INVALID_ARGUMENT"
 
     def test_an_unknown_class_may_be_served_and_is_counted(self, system: Fleet, infer: Any) -> None:
@@ -145,45 +147,107 @@ class TestClass:
 
 
 class TestHeader:
-    """Only the gateway's header counts."""
+    """Only the gateway's header counts, wherever Triton forwards it: everywhere but on the generate endpoints."""
 
-    def post(self, system: Fleet, header: str | None, **parameters: str) -> tuple[int, str]:
-        body = {
-            "inputs": [{"name": "X", "shape": [1, 4], "datatype": "FP32", "data": [0, 0, 0, 0]}],
-            "parameters": parameters,
-        }
-        request = urllib.request.Request(
-            f"http://{system.server.http}/v2/models/by_header/infer",
-            json.dumps(body).encode(),
-            {"X-Traffic-Class": header} if header is not None else {},
+    NAME = "x-traffic-class"
+
+    @pytest.fixture(params=["http", "grpc", "grpc stream"])
+    def ask(self, system: Fleet, request: pytest.FixtureRequest) -> Callable[..., str]:
+        """Sends a request with headers and body parameters; gives the error's text, empty where there is none."""
+        ways = {"http": self.http, "grpc": self.grpc, "grpc stream": self.grpc_stream}
+        return functools.partial(ways[request.param], system)
+
+    def http(
+        self, system: Fleet, headers: Sequence[tuple[str, str]], parameters: Mapping[str, str], path: str = "infer"
+    ) -> str:
+        x = {"name": "X", "shape": [1, 4], "datatype": "FP32", "data": [0, 0, 0, 0]}
+        body: dict[str, Any] = {"inputs": [x], "parameters": parameters}
+        if path == "generate":
+            body = {"X": [0, 0, 0, 0], **parameters}
+        connection = http.client.HTTPConnection(system.server.http, timeout=30)
+        with contextlib.closing(connection):
+            content = json.dumps(body).encode()
+            connection.putrequest("POST", f"/v2/models/by_header/{path}")
+            for name, value in [*headers, ("Content-Length", str(len(content)))]:
+                connection.putheader(name, value)
+            connection.endheaders(content)
+            response = connection.getresponse()
+            text = response.read().decode()
+            assert response.status in (200, 400), text
+            return "" if response.status == 200 else text
+
+    def grpc(self, system: Fleet, headers: Sequence[tuple[str, str]], parameters: Mapping[str, str]) -> str:
+        with grpc.insecure_channel(system.server.grpc) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            try:
+                stub.ModelInfer(self.message(parameters), metadata=lower(headers), timeout=30)
+            except grpc.RpcError as error:
+                return str(error.details()) if error.code() is grpc.StatusCode.INVALID_ARGUMENT else repr(error)
+        return ""
+
+    def grpc_stream(self, system: Fleet, headers: Sequence[tuple[str, str]], parameters: Mapping[str, str]) -> str:
+        with grpc.insecure_channel(system.server.grpc) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            messages = iter([self.message(parameters)])
+            (response,) = stub.ModelStreamInfer(messages, metadata=lower(headers), timeout=30)
+            return str(response.error_message)
+
+    def message(self, parameters: Mapping[str, str]) -> Any:
+        return service_pb2.ModelInferRequest(
+            model_name="by_header",
+            inputs=[{"name": "X", "shape": [1, 4], "datatype": "FP32"}],
+            raw_input_contents=[bytes(16)],
+            parameters={name: service_pb2.InferParameter(string_param=value) for name, value in parameters.items()},
         )
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
 
-    def test_it_names_the_class(self, system: Fleet) -> None:
-        before = system.outcomes("by_header").get((INTERACTIVE, "success"), 0)
-        assert self.post(system, INTERACTIVE)[0] == 200
-        eventually(lambda: system.outcomes("by_header").get((INTERACTIVE, "success"), 0) == before + 1)
+    @contextlib.contextmanager
+    def counted(self, system: Fleet, class_name: str) -> Iterator[None]:
+        """The block has one request served in this class, and none in another."""
+        before = self.served(system)
+        yield
+        eventually(lambda: self.served(system) == {**before, class_name: before.get(class_name, 0) + 1})
 
-    def test_it_names_the_class_over_grpc(self, system: Fleet) -> None:
-        before = system.outcomes("by_header").get((INTERACTIVE, "success"), 0)
-        with tritonclient.grpc.InferenceServerClient(system.server.grpc) as plain:
-            plain.infer("by_header", system.client.inputs(Call(tag=1)), headers={"x-traffic-class": INTERACTIVE})
-        eventually(lambda: system.outcomes("by_header").get((INTERACTIVE, "success"), 0) == before + 1)
+    def served(self, system: Fleet) -> dict[str, float]:
+        outcomes = system.outcomes("by_header")
+        return {label: count for (label, outcome), count in outcomes.items() if outcome == "success"}
 
-    @pytest.mark.parametrize("name", ["X-Traffic-Class", "x-traffic-class", "X-TRAFFIC-CLASS"])
-    def test_a_body_parameter_of_its_name_beside_it_is_refused(self, system: Fleet, name: str) -> None:
-        status, text = self.post(system, BULK, **{name: INTERACTIVE})
-        assert (status, "is given 2 times" in text) == (400, True), text
+    @pytest.mark.parametrize("name", [NAME, "X-Traffic-Class"])
+    def test_it_names_the_class(self, system: Fleet, ask: Any, name: str) -> None:
+        with self.counted(system, INTERACTIVE):
+            assert ask([(name, INTERACTIVE)], {}) == ""
 
-    def test_class_tensor_and_class_parameter_do_not_count(self, system: Fleet) -> None:
-        before = system.outcomes("by_header").get((BULK, "success"), 0)
-        assert self.post(system, BULK, **{"class": INTERACTIVE})[0] == 200
-        assert system.client.infer("by_header", Call(tag=1, traffic_class=INTERACTIVE)).ok
-        eventually(lambda: system.outcomes("by_header").get((BULK, "success"), 0) == before + 2)
+    @pytest.mark.parametrize("name", [NAME, "X-Traffic-Class", "X-TRAFFIC-CLASS"])
+    def test_a_body_parameter_of_its_name_beside_it_is_refused(self, ask: Any, name: str) -> None:
+        assert f"header '{self.NAME}' is given 2 times" in ask([(self.NAME, BULK)], {name: INTERACTIVE})
+
+    def test_a_clients_own_header_beside_it_is_refused(self, ask: Any) -> None:
+        headers = [("X-Traffic-Class", INTERACTIVE), (self.NAME, BULK)]
+        assert f"header '{self.NAME}' is given 2 times" in ask(headers, {})
+
+    def test_the_class_parameter_does_not_count(self, system: Fleet, ask: Any) -> None:
+        with self.counted(system, BULK):
+            assert ask([(self.NAME, BULK)], {"class": INTERACTIVE}) == ""
+
+    def test_the_class_tensor_does_not_count(self, system: Fleet, infer: Any) -> None:
+        with self.counted(system, BULK):
+            assert infer("by_header", Call(tag=1, traffic_class=INTERACTIVE)).ok
+
+    def test_where_it_is_missing_a_body_parameter_counts(self, system: Fleet, ask: Any) -> None:
+        """What docs/policy.md warns of: Triton does not say where a parameter came from."""
+        with self.counted(system, INTERACTIVE):
+            assert ask([], {"X-Traffic-Class": INTERACTIVE}) == ""
+
+    def test_generate_does_not_forward_it(self, system: Fleet) -> None:
+        """What docs/policy.md warns of: a body parameter of that name then counts, whatever the header says."""
+        with self.counted(system, BULK):
+            assert self.http(system, [(self.NAME, INTERACTIVE)], {}, "generate") == ""
+        with self.counted(system, INTERACTIVE):
+            assert self.http(system, [(self.NAME, BULK)], {self.NAME: INTERACTIVE}, "generate") == ""
+
+
+def lower(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The only spelling that gRPC takes."""
+    return [(name.lower(), value) for name, value in headers]
 
 
 class TestExecutor:
@@ -209,7 +273,7 @@ class TestExecutor:
     def test_its_own_queue_limit_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
         """Case 3. Two wait: one in Triton's queue, one in flight."""
         fill = [system.client.send("limited", Call(tag=tag)) for tag in range(6)]
-        eventually(lambda: any(future.done() for future in fill))
+        eventually(lambda: any(future.done() and not future.result().ok for future in fill))
         routed = system.client.infer("router_limited", Call(tag=100, traffic_class=BULK))
         replies = [future.result() for future in fill]
         refused = [reply for reply in replies if not reply.ok]
@@ -263,10 +327,14 @@ def test_bad_requests_and_failing_calls_leave_their_neighbours_alone(system: Fle
 def test_nothing_is_sent_twice_and_nothing_is_lost(system: Fleet) -> None:
     """A second reply would be in the server's log, a lost one would hang its caller."""
     log = system.server.log_text()
+
+    def rests(model: str) -> bool:
+        return system.metric("in_flight_rows", model) == 0
+
     for line in log.splitlines():
         assert "Response sender has been closed" not in line
         assert "cannot send more than one response" not in line
     for model in ("router", "lenient", "by_header", "router_limited", "router_timed", "router_nowhere"):
         assert system.metric("failed_replies_total", model) == 0
         assert system.metric("scheduler_faults_total", model) == 0
-        eventually(lambda model=model: system.metric("in_flight_rows", model) == 0)
+        eventually(functools.partial(rests, model))

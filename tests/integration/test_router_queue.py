@@ -16,7 +16,7 @@ from support.models import BULK, INTERACTIVE, Executor, Router
 
 SLOW_TAG = 50
 SLOW_SECONDS = 1.5
-SLOW = {"batch_seconds": 0.02, "sleep_tags": {SLOW_TAG: SLOW_SECONDS, 51: 0.5}}
+SLOW: dict[str, Any] = {"batch_seconds": 0.02, "sleep_tags": {SLOW_TAG: SLOW_SECONDS, 51: 0.5}}
 FILLER = {"name": "filler", "level": 1}
 """Most urgent, without limit or timeout: it takes the place that the router may send ahead into Triton's queue."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.clients import Call, Reply, client
+from support.clients import Array, Call, Reply, client
 from support.fleet import MODES, Fleet, eventually, fleet
 from support.models import BULK, EXTRA, INTERACTIVE, TAG, TEXT, ErrorReply, Executor, Router, Tensor, X
 
@@ -67,7 +67,7 @@ def at_once(system: Fleet, model: str, calls: list[Call]) -> list[Reply]:
     return replies[1:]
 
 
-def numbers(rows: int, width: int, start: int = 0) -> np.ndarray:
+def numbers(rows: int, width: int, start: int = 0) -> Array:
     return np.arange(start, start + rows * width, dtype=np.float32).reshape(rows, width)
 
 
@@ -128,7 +128,7 @@ def test_each_caller_gets_its_own_rows(system: Fleet) -> None:
 def test_optional_inputs_are_neither_mixed_nor_invented(system: Fleet) -> None:
     system.records["rich"].forget()
     text, extra = {"TEXT": np.array([[b"t"]], object)}, {"EXTRA": np.ones((1, 2), np.float32)}
-    kinds: list[dict[str, np.ndarray]] = [{}, text, extra, {**text, **extra}]
+    kinds: list[dict[str, Array]] = [{}, text, extra, {**text, **extra}]
     calls = [Call(tag=tag, inputs=kinds[tag % 4]) for tag in range(24)]
     replies = at_once(system, "router_rich", calls)
     for call, reply in zip(calls, replies, strict=True):

@@ -11,10 +11,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from priority_router.ops.server import ports
 from support.clients import Call, client
 from support.models import Executor, Router, write_executor, write_pair
-from support.serving import READY_SECONDS, STOP_BOUND_SECONDS, Serving, living, serving
+from support.serving import READY_SECONDS, STOP_BOUND_SECONDS, Serving, free_ports, living, serving
 
 
 @pytest.fixture
@@ -22,13 +21,6 @@ def repository(tmp_path):
     folder = tmp_path / "repository"
     folder.mkdir()
     return folder
-
-
-def free_ports():
-    taken = []
-    for _ in range(3):
-        taken.append(ports.pick_free("127.0.0.1", taken))
-    return taken
 
 
 def port_words(numbers):

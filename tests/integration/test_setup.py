@@ -64,7 +64,9 @@ class Clone:
         self.bin = folder / "bin"
         self.bin.mkdir()
         for tool in TOOLS:
-            (self.bin / tool).symlink_to(shutil.which(tool))
+            found = shutil.which(tool)
+            assert found is not None, tool
+            (self.bin / tool).symlink_to(found)
 
     def program(self, name, text):
         (self.bin / name).write_text(text)

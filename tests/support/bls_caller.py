@@ -7,16 +7,17 @@ calls overtake each other only where the executor's queue lets them.
 
 import json
 import threading
+from typing import Any
 
 import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         parameters = json.loads(args["model_config"])["parameters"]
         self.key = parameters["key"]["string_value"]
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> None:
         for request in requests:
             tensors = {
                 name: pb_utils.get_input_tensor_by_name(request, name).as_numpy().copy()
@@ -24,7 +25,7 @@ class TritonPythonModel:
             }
             threading.Thread(target=self.call, args=(request.get_response_sender(), tensors)).start()
 
-    def call(self, sender, tensors):
+    def call(self, sender: Any, tensors: dict[str, Any]) -> None:
         level = int(tensors.pop("LEVEL").reshape(-1)[0])
         inputs = [pb_utils.Tensor(name, value) for name, value in tensors.items()]
         answer = pb_utils.InferenceRequest(

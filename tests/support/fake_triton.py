@@ -30,6 +30,10 @@ class TritonError:
         return self._code
 
 
+class TritonModelException(Exception):
+    pass
+
+
 class Tensor:
     def __init__(self, name: str, array: Any) -> None:
         self._name, self._array = name, array
@@ -190,6 +194,7 @@ class Triton:
     TRITONSERVER_RESPONSE_COMPLETE_FINAL = TRITONSERVER_RESPONSE_COMPLETE_FINAL
     TRITONSERVER_MEMORY_CPU = TRITONSERVER_MEMORY_CPU
     TritonError = TritonError
+    TritonModelException = TritonModelException
     Tensor = Tensor
     InferenceResponse = InferenceResponse
     PreferredMemory = PreferredMemory
@@ -240,6 +245,6 @@ def refused(message: str, code: int = TritonError.INTERNAL) -> Callable[[BlsCall
     return lambda call: InferenceResponse([], TritonError(message, code))
 
 
-def rows(count: int, value: float = 0.0) -> np.ndarray:
+def rows(count: int, value: float = 0.0) -> np.ndarray[Any, Any]:
     """X of ``count`` rows."""
     return np.full((count, 2), value, np.float32)

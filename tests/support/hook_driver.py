@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,8 +27,8 @@ class Build:
     """One set of compiled files: hooks, fake libraries and the programs that use them.
 
     Attributes:
-        folder: holds ``driver``, ``old/driver`` (its core lacks what the hooks need), ``late`` (opens the core by
-            itself), the libraries, and ``no_memfd.so`` to preload.
+        folder: holds ``driver``, ``old/driver`` (its core lacks what the hooks need), ``bare/driver`` (its core lacks
+            what they wrap), ``late`` (opens the core by itself), the libraries, and ``no_memfd.so`` to preload.
         preload: value of LD_PRELOAD that loads the hooks.
     """
 
@@ -47,20 +48,22 @@ def compile_all(folder: Path, sanitized: bool = False) -> Build:
     """Compiles everything into ``folder``, with address and undefined-behaviour checks where ``sanitized``."""
     flags = SANITIZERS if sanitized else ()
     hooks = build_hooks(folder / "hooks.so", flags)
-    for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",))):
+    for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",)), (folder / "bare", ("-DBARE",))):
         core_folder.mkdir(exist_ok=True)
         core = core_folder / "libtritonserver-1a2b3c4d.so"
-        _compile(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
+        compile_fake(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
         for name in ("libtriton_python.so", "libtriton_onnx.so"):
-            _compile(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
-        _compile(core_folder / "driver", "driver.c", str(core), "-Wl,-rpath,$ORIGIN")
-    _compile(folder / "late", "driver.c", "-DLATE")
-    _compile(folder / "no_memfd.so", "no_memfd.c", "-shared")
+            compile_fake(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
+        # Linked with the whole core; what one of the other two lacks is missed when it is called.
+        compile_fake(core_folder / "driver", "driver.c", str(folder / core.name), "-Wl,-rpath,$ORIGIN,-z,lazy")
+    compile_fake(folder / "late", "driver.c", "-DLATE")
+    compile_fake(folder / "no_memfd.so", "no_memfd.c", "-shared")
     runtime = [_compiler_file("libasan.so"), _compiler_file("libubsan.so")] if sanitized else []
     return Build(folder, " ".join([*runtime, str(hooks)]))
 
 
-def _compile(target: Path, source: str, *arguments: str) -> None:
+def compile_fake(target: Path, source: str, *arguments: str) -> None:
+    """Compiles one file of tests/hooks/fakes."""
     base = ["cc", "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*base, "-o", str(target), str(SOURCES / source), *arguments], check=True)
 
@@ -77,17 +80,34 @@ class Driver:
         stderr: what it wrote there, complete after the block.
     """
 
-    def __init__(self, program: Path, preload: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        program: Path,
+        preload: str,
+        environment: Mapping[str, str] | None = None,
+        through: Sequence[str] = (),
+        stderr: int | None = None,
+    ) -> None:
+        """Starts it.
+
+        Args:
+            program: its file.
+            preload: value of LD_PRELOAD.
+            environment: further variables.
+            through: a command that becomes the program, which is its last argument.
+            stderr: a descriptor instead of the file that ``stderr`` is read from.
+        """
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRIORITY_ROUTER_")}
         environ = {**inherited, "LD_PRELOAD": preload, **(environment or {})}
         # LeakSanitizer cannot run under a tracer, and what the fakes leak is not the question.
         environ["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
         self.stderr = ""
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - _end closes it
         self._process = subprocess.Popen(
-            [str(program)],
+            [*through, str(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._stderr if stderr is None else stderr,
             env=environ,
             text=True,
         )
@@ -105,7 +125,7 @@ class Driver:
         line = self._process.stdout.readline()
         hung.cancel()
         if not line:
-            _, self.stderr = self._process.communicate()
+            self._end()
             raise AssertionError(f"{command!r} ended the program ({self._process.returncode}): {self.stderr}")
         answer = json.loads(line)
         assert isinstance(answer, dict)
@@ -132,10 +152,17 @@ class Driver:
         if self._process.returncode is not None:
             return
         try:
-            _, self.stderr = self._process.communicate(timeout=20)
+            self._end(timeout=20)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            _, self.stderr = self._process.communicate()
+            self._end()
             raise
         if kind is None and self._process.returncode != 0:
             raise AssertionError(f"the program ended with {self._process.returncode}: {self.stderr}")
+
+    def _end(self, timeout: float | None = None) -> None:
+        """Waits for its end, which the end of its input brings about, and keeps what it wrote."""
+        self._process.communicate(timeout=timeout)
+        self._stderr.seek(0)
+        self.stderr = self._stderr.read().decode()
+        self._stderr.close()

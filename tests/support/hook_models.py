@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from priority_router.hooks import LEVEL_KEY, HookCounters, HookCounts, HookMarker, marker_of_process
-from priority_router.ops.server import Server
+from priority_router.ops.server import Server, children
 
 from support import models
 
@@ -42,6 +43,15 @@ ensemble_scheduling {{ step {{
 """
 
 
+@dataclass
+class Case:
+    """A server with what its executor ran, and whether the hooks in question are on."""
+
+    server: Server
+    record: models.Record
+    on: bool
+
+
 def write_repository(repository: Path, executor: models.Executor) -> models.Record:
     """Writes the executor, the caller and the ensemble; the executor's batch size must be 1."""
     for name, config in ((CALLER, _CALLER_CONFIG), (ENSEMBLE, _ENSEMBLE_CONFIG)):
@@ -58,9 +68,14 @@ def marker_of(server: Server) -> HookMarker | None:
 
 def counts_of(server: Server) -> HookCounts:
     """What the hooks of a server did so far."""
-    marker = marker_of(server)
+    return counts_in(server.pid)
+
+
+def counts_in(tritonserver: int) -> HookCounts:
+    """The same, from the server's process id."""
+    marker = marker_of_process(next(iter(children.stubs(tritonserver))))
     assert marker is not None
-    assert marker.active_in(server.pid)
+    assert marker.active_in(tritonserver)
     counters = HookCounters.open(marker)
     try:
         return counters.read()

@@ -4,7 +4,7 @@
 Takes ``X`` (FP32), optionally ``TAG`` (INT64, one number per row, which names the row in the record), ``TEXT`` (BYTES)
 and ``EXTRA`` (FP32), as the config says; answers ``Y = 2 X``, ``TAG_OUT``, ``TEXT_OUT`` and ``EXTRA_OUT`` likewise.
 
-Settings are config parameters (see ``support.models.ExecutorSpec``). Record: one JSON object per executed batch with
+Settings are config parameters (see ``support.models.Executor``). Record: one JSON object per executed batch with
 ``start`` and ``end`` (time.monotonic seconds, comparable across processes), ``instance``, ``rows`` (of each request),
 ``tags`` (of each row, in order) and ``inputs`` (names, per request).
 """
@@ -13,13 +13,16 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
+Array = np.ndarray[Any, Any]
+
 
 class TritonPythonModel:
-    def initialize(self, args):
+    def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
         settings = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
         time.sleep(float(settings.get("initialize_seconds", "0")))
@@ -36,7 +39,7 @@ class TritonPythonModel:
         self.record = Path(settings["record"])
         self.outputs = [output["name"] for output in config["output"]]
 
-    def execute(self, requests):
+    def execute(self, requests: list[Any]) -> list[Any]:
         start = time.monotonic()
         inputs = [{tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests]
         tags = [[int(tag) for tag in tensors.get("TAG", np.zeros(0)).reshape(-1)] for tensors in inputs]
@@ -53,10 +56,10 @@ class TritonPythonModel:
             record.write(json.dumps(entry) + "\n")
         return [self.answer(*pair) for pair in zip(inputs, tags, strict=True)]
 
-    def rows_of(self, tensors):
+    def rows_of(self, tensors: dict[str, Array]) -> int:
         return len(next(iter(tensors.values()))) if self.batched and tensors else 1
 
-    def answer(self, tensors, tags):
+    def answer(self, tensors: dict[str, Array], tags: list[int]) -> Any:
         for tag in tags:
             error = self.error_tags.get(str(tag))
             if error is not None:

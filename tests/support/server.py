@@ -22,12 +22,8 @@ def running(repository: Path, **options: Any) -> Iterator[Server]:
         repository: the model repository; the log becomes ``<repository>.log``.
         options: keyword arguments of `Server`.
     """
-    server = Server(repository, **{"log": repository.with_name(repository.name + ".log"), **options})
-    server.start()
-    try:
+    with Server(repository, **{"log": repository.with_name(repository.name + ".log"), **options}) as server:
         yield server
-    finally:
-        server.kill()
 
 
 @dataclass(frozen=True)

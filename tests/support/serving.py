@@ -14,11 +14,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priority_router.ops.server import children
+from priority_router.ops.server import children, ports
 from priority_router.ops.server.process import RESERVED_REGION_PREFIX
+
+from support import clients, models
 
 READY_SECONDS = 60.0
 STOP_BOUND_SECONDS = 15.0
@@ -35,6 +38,7 @@ class Serving:
         *words: object,
         environment: Mapping[str, str] | None = None,
         program: Sequence[object] = (sys.executable, "-m", "priority_router.ops.cli"),
+        stderr: int | None = None,
     ) -> None:
         """Starts it.
 
@@ -43,12 +47,18 @@ class Serving:
             words: arguments after ``serve``.
             environment: instead of this process's own.
             program: what runs the command line.
+            stderr: descriptor for its stderr instead of the file.
         """
         self.log_path = folder / "serve.log"
         command = [*map(str, program), "serve", *map(str, words)]
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, start_new_session=True
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log if stderr is None else stderr,
+                text=True,
+                env=environment,
+                start_new_session=True,
             )
         self.lines: list[str] = []
         self.sessions = {self.process.pid}
@@ -76,6 +86,7 @@ class Serving:
         (pid,) = (
             int(word) for word in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         )
+        self.sessions.add(pid)
         return pid
 
     def order(self, number: signal.Signals = signal.SIGTERM) -> None:
@@ -98,8 +109,10 @@ def serving(folder: Path, *words: object, pick_ports: bool = True, **options: An
     """A `serve` process that is gone, with everything it started, at the end of the block.
 
     Args:
-        folder: as for `Serving`, like what is not named here.
-        pick_ports: on free ports.
+        folder: see `Serving`.
+        words: see `Serving`.
+        pick_ports: it takes any free ports.
+        options: see `Serving`.
     """
     started = Serving(folder, *(_PICK if pick_ports else ()), *words, **options)
     try:
@@ -115,6 +128,86 @@ def serving(folder: Path, *words: object, pick_ports: bool = True, **options: An
             Path("/dev/shm", name).unlink(missing_ok=True)
         for left in Path(tempfile.gettempdir()).glob(f"priority-router-{started.process.pid}-*"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A `serve` process whose models serve.
+
+    Attributes:
+        command: the process.
+        session: id of the session that all processes of its server are in, and of tritonserver.
+        metrics: address of the metrics page.
+        records: what each executor ran, by its name.
+        sender: a gRPC client.
+    """
+
+    command: Serving
+    session: int
+    metrics: str
+    records: dict[str, models.Record]
+    sender: clients.Client
+
+    def stub(self, model: str) -> int:
+        """Process id of a model's first instance."""
+        return next(pid for pid, name in children.stubs(self.session).items() if name.startswith(f"{model}_"))
+
+    def left(self) -> list[object]:
+        """What of it is still there: processes, shared memory, temporary folders."""
+        owner = self.command.process.pid
+        folders = Path(tempfile.gettempdir()).glob(f"priority-router-{owner}-*")
+        return [*living(self.session), *region_files(owner), *folders]
+
+
+@contextlib.contextmanager
+def served(folder: Path, *pairs: tuple[models.Router, models.Executor], **options: Any) -> Iterator[Served]:
+    """A `serve` process over routers and their recording executors, ready when the block begins.
+
+    Args:
+        folder: an empty folder.
+        pairs: default one router and one executor without any delay.
+        options: see `Serving`.
+    """
+    repository = folder / "repository"
+    records = {
+        executor.name: models.write_pair(repository, router, executor)
+        for router, executor in pairs or [(models.Router(), models.Executor())]
+    }
+    with serving(folder, "--model-repository", repository, **options) as command:
+        _, grpc, metrics = command.ready()
+        with clients.client(grpc, concurrency=200) as sender:
+            yield Served(command, command.tritonserver(), metrics, records, sender)
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """The writing end of a pipe that nobody reads and into which nothing fits."""
+    reading, writing = os.pipe()
+    try:
+        fill(writing)
+        yield writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def fill(pipe: int) -> None:
+    """Writes into a pipe until nothing more fits."""
+    # Opened anew, since the flag would hold for every owner of the descriptor.
+    own = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(own, bytes(size))
+    os.close(own)
+
+
+def free_ports() -> list[int]:
+    """Three ports on which a server could listen: HTTP, gRPC, metrics."""
+    taken: list[int] = []
+    for _ in range(3):
+        taken.append(ports.pick_free("127.0.0.1", taken))
+    return taken
 
 
 def living(session: int) -> list[int]:

@@ -11,7 +11,7 @@ import tritonclient.grpc
 import tritonclient.grpc.aio
 import tritonclient.http
 import tritonclient.http.aio
-from priority_router.client import as_class
+from priority_router.client import Parameter, as_class
 
 
 def test_the_class_and_an_id_that_no_other_call_has():
@@ -22,7 +22,7 @@ def test_the_class_and_an_id_that_no_other_call_has():
 
 
 def test_the_callers_own_id_and_parameters_are_kept_and_not_written_to():
-    own = {"tenant": "a", "retry": 1}
+    own: dict[str, Parameter] = {"tenant": "a", "retry": 1}
     call = as_class("online", request_id="mine", parameters=own)
     assert call == {"request_id": "mine", "parameters": {"tenant": "a", "retry": 1, "class": "online"}}
     assert own == {"tenant": "a", "retry": 1}

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/hooks.md states what was measured, and names what the code names."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 from priority_router import hooks
+from support.modules import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "hooks.md").read_text()
 
 
 def test_the_table_is_that_of_the_results():
-    spec = importlib.util.spec_from_file_location("measure_hooks", ROOT / "scripts" / "measure_hooks.py")
-    sys.modules[spec.name] = script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_module("measure_hooks", ROOT / "scripts" / "measure_hooks.py")
     assert script.table(json.loads(script.RESULT.read_text())) in DOCUMENT
 
 

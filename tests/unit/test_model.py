@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import priority_router
 import pytest
+from priority_router.control import CONTROL_DIR_ENV, ControlDirectory
 from priority_router.errors import PolicyError, SetupError
 from support.fake_triton import Request, Triton, rows
+from support.modules import load_module
 
 FOLDER = Path(__file__).parents[2] / "backends/priority_router"
 POLICY = """
@@ -48,16 +48,11 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> Triton:
 
 
 @pytest.fixture
-def load(triton: Triton) -> Callable[[Path], ModuleType]:
+def load(triton: Triton) -> Callable[[Path], Any]:
     """Imports a model.py as the stub does: by its bare name, from its folder."""
 
-    def imported(folder: Path) -> ModuleType:
-        spec = importlib.util.spec_from_file_location("model", folder / "model.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+    def imported(folder: Path) -> Any:
+        return load_module("model", folder / "model.py")
 
     return imported
 
@@ -75,20 +70,20 @@ def arguments(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def model(load: Callable[[Path], ModuleType], arguments: dict[str, str]) -> Iterator[Any]:
+def model(load: Callable[[Path], Any], arguments: dict[str, str]) -> Iterator[Any]:
     made = load(FOLDER).TritonPythonModel()
     made.initialize(arguments)
     yield made
     made.finalize()
 
 
-def test_the_package_is_the_one_beside_it(load: Callable[[Path], ModuleType]) -> None:
+def test_the_package_is_the_one_beside_it(load: Callable[[Path], Any]) -> None:
     load(FOLDER)
     assert sys.path[0] == str(FOLDER)
     assert Path(priority_router.__file__).parents[1] == FOLDER
 
 
-def test_a_package_from_elsewhere_is_refused(load: Callable[[Path], ModuleType], tmp_path: Path) -> None:
+def test_a_package_from_elsewhere_is_refused(load: Callable[[Path], Any], tmp_path: Path) -> None:
     """As where a pip-installed copy, imported first, would serve with another version's rules."""
     shutil.copy(FOLDER / "model.py", tmp_path)
     with pytest.raises(ImportError, match="another copy was imported first") as caught:
@@ -96,7 +91,7 @@ def test_a_package_from_elsewhere_is_refused(load: Callable[[Path], ModuleType],
     assert priority_router.__file__ in str(caught.value)
 
 
-def test_a_folder_of_links_will_do(load: Callable[[Path], ModuleType], tmp_path: Path) -> None:
+def test_a_folder_of_links_will_do(load: Callable[[Path], Any], tmp_path: Path) -> None:
     """`serve` builds the backend directory from links; the package beside the link counts, wherever it points."""
     (tmp_path / "model.py").symlink_to(FOLDER / "model.py")
     (tmp_path / "priority_router").symlink_to(FOLDER / "priority_router")
@@ -109,7 +104,7 @@ def test_a_folder_of_links_will_do(load: Callable[[Path], ModuleType], tmp_path:
         priority_router.__file__ = original
 
 
-def test_an_old_python_is_told_so(load: Callable[[Path], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_is_told_so(load: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 12))
     with pytest.raises(ImportError, match=r"needs Python 3\.11 or newer"):
         load(FOLDER)
@@ -128,14 +123,14 @@ def test_an_open_back_door_is_told_once(model: Any, triton: Triton) -> None:
     assert triton.page.read('priority_router_guard_active{model="router"}') == 0
 
 
-def test_a_wrong_policy_keeps_it_from_loading(load: Callable[[Path], ModuleType], arguments: dict[str, str]) -> None:
+def test_a_wrong_policy_keeps_it_from_loading(load: Callable[[Path], Any], arguments: dict[str, str]) -> None:
     Path(arguments["model_repository"], "1", "policy.toml").write_text(POLICY.replace("level = 1", "level = 0"))
     with pytest.raises(PolicyError, match=r"policy\.toml: class\[0\]\.level = 0 cannot be used"):
         load(FOLDER).TritonPythonModel().initialize(arguments)
 
 
 def test_levels_mode_without_hooks_keeps_it_from_loading(
-    load: Callable[[Path], ModuleType], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    load: Callable[[Path], Any], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PRIORITY_ROUTER_HOOKS_LOADED", raising=False)
     Path(arguments["model_repository"], "1", "policy.toml").write_text(POLICY.replace('"plain"', '"levels"'))
@@ -144,7 +139,7 @@ def test_levels_mode_without_hooks_keeps_it_from_loading(
 
 
 def test_levels_mode_loads_where_the_server_has_the_hooks(
-    load: Callable[[Path], ModuleType], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch, triton: Triton
+    load: Callable[[Path], Any], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch, triton: Triton
 ) -> None:
     """Also where their counters cannot be read: then nobody can tell whether they work, which is said."""
     marker = f"pid={os.getppid()};fd=-1;hooks=priority,dispatch,guard"
@@ -160,7 +155,7 @@ def test_levels_mode_loads_where_the_server_has_the_hooks(
 
 
 def test_it_announces_itself_to_serve(
-    load: Callable[[Path], ModuleType], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    load: Callable[[Path], Any], arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     control = tmp_path / "control"
     control.mkdir()
@@ -170,3 +165,24 @@ def test_it_announces_itself_to_serve(
     assert [path.name for path in control.iterdir()] == [f"router.{os.getpid()}.router"]
     model.finalize()
     assert list(control.iterdir()) == []
+
+
+def test_a_router_that_does_not_come_up_signs_off(
+    load: Callable[[Path], Any],
+    arguments: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    triton: Triton,
+) -> None:
+    class NoFamily:
+        COUNTER = GAUGE = None
+
+        def __init__(self, **_: Any) -> None:
+            raise RuntimeError("no metrics here")
+
+    control = ControlDirectory(tmp_path / "control")
+    monkeypatch.setenv(CONTROL_DIR_ENV, str(control.path))
+    monkeypatch.setattr(triton, "MetricFamily", NoFamily)
+    with pytest.raises(RuntimeError, match="no metrics here"):
+        load(FOLDER).TritonPythonModel().initialize(arguments)
+    assert control.undrained() == []

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 import pytest
@@ -17,7 +18,7 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInsta
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = ROOT / "model_repository"
-RULE = filetype.load_rule(REPOSITORY)
+RULE: Any = filetype.load_rule(REPOSITORY)
 
 
 def config(model):

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,11 +41,10 @@
 #define PYTHON_BACKEND_LIBRARY "libtriton_python"
 
 enum { DEFAULT_SLICE_MICROSECONDS = 100, LONGEST_SLICE_MICROSECONDS = 500000 };
+enum { TRITONSERVER_ERROR_INTERNAL = 1, TRITONSERVER_ERROR_INVALID_ARG = 3 };
 
 /* The batcher keeps that mutex in a frame of a few hundred bytes; every other one that Triton waits with is a member. */
 enum { STACK_REACH_BYTES = 4096 };
-
-enum { TRITONSERVER_ERROR_INTERNAL = 1, TRITONSERVER_ERROR_INVALID_ARG = 3 };
 
 typedef struct TRITONSERVER_Error triton_error;
 typedef struct TRITONSERVER_InferenceRequest triton_request;
@@ -136,10 +136,8 @@ static void *real(enum symbol symbol)
     static void *_Atomic addresses[SYMBOLS];
     void *address = atomic_load_explicit(&addresses[symbol], memory_order_acquire);
 
-    if (address == NULL) {
-        address = look_up(symbol_names[symbol]);
-        atomic_store_explicit(&addresses[symbol], address, memory_order_release);
-    }
+    if (address == NULL)
+        atomic_store(&addresses[symbol], address = look_up(symbol_names[symbol]));
     return address;
 }
 
@@ -175,11 +173,6 @@ static bool in_main_executable(void *code)
 
 #define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
-static void count(_Atomic uint64_t *counter)
-{
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
 /* ---- BLS priority ---------------------------------------------------------------------------------------------- */
 
 HOOK triton_error *TRITONSERVER_InferenceRequestSetIntParameter(triton_request *request, const char *key, int64_t value)
@@ -191,7 +184,7 @@ HOOK triton_error *TRITONSERVER_InferenceRequestSetIntParameter(triton_request *
         in_library(CALLER(), PYTHON_BACKEND_LIBRARY) && (set_priority = real(SET_PRIORITY)) != NULL) {
         triton_error *error = set_priority(request, (uint64_t)value);
         if (error == NULL)
-            count(&active.counters->priorities_set);
+            active.counters->priorities_set++;
         return error;
     }
     if (set_int_parameter == NULL)
@@ -207,15 +200,20 @@ HOOK triton_error *TRITONSERVER_InferenceRequestSetIntParameter(triton_request *
  * second an instant before the instance counts as free, and a request that arrives in that instant wakes nobody. Its
  * slices double while nothing wakes it, so that falling idle costs a dozen wake-ups, once.
  */
-enum { IDLE_SLICES = 12 };
+enum { IDLE_SLICES = 12, FAR_SECONDS = 1000000 };
 static const int64_t second = 1000000000, idle_wait = 500000000, idle_wait_tolerance = 1000000;
 
 /* Slices in vain since this thread was last woken. */
 static _Thread_local int slices_in_vain;
 
-static int64_t nanoseconds(const struct timespec *time)
+/* At most FAR_SECONDS, since the whole range of a deadline would overflow; 0 = it is past or broken. */
+static int64_t nanoseconds_until(const struct timespec *deadline, const struct timespec *now)
 {
-    return time->tv_sec * second + time->tv_nsec;
+    if (deadline->tv_nsec < 0 || deadline->tv_nsec >= second || deadline->tv_sec < now->tv_sec)
+        return 0;
+    if (deadline->tv_sec > now->tv_sec + FAR_SECONDS)
+        return FAR_SECONDS * second;
+    return (deadline->tv_sec - now->tv_sec) * second + deadline->tv_nsec - now->tv_nsec;
 }
 
 /* How long to wait at most; 0 = as long as the caller says. */
@@ -233,8 +231,9 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mute
 {
     clockwait_fn *clockwait = real(CLOCKWAIT);
     bool for_instance = (uintptr_t)mutex - (uintptr_t)__builtin_frame_address(0) < STACK_REACH_BYTES;
-    struct timespec now, slice_end;
-    int64_t slice, end;
+    struct timespec now, end;
+    int64_t left, slice;
+    bool cut;
     int result;
 
     if (clockwait == NULL)
@@ -242,21 +241,16 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mute
     if (!active.dispatch || !in_library(CALLER(), CORE_LIBRARY) || clock_gettime(clock, &now) != 0)
         return clockwait(condition, mutex, clock, deadline);
 
-    slice = next_slice(for_instance, nanoseconds(deadline) - nanoseconds(&now));
-    end = nanoseconds(&now) + slice;
-    if (slice == 0 || end >= nanoseconds(deadline)) {
-        result = clockwait(condition, mutex, clock, deadline);
-    } else {
-        slice_end = (struct timespec){.tv_sec = end / second, .tv_nsec = end % second};
-        result = clockwait(condition, mutex, clock, &slice_end);
-        if (result == ETIMEDOUT && !for_instance) {
-            slices_in_vain++;
-            return 0; /* A spurious wake-up: the caller looks again for what it waits for. */
-        }
-        if (result == ETIMEDOUT) {
-            count(&active.counters->waits_cut);
-            result = 0;
-        }
+    left = nanoseconds_until(deadline, &now);
+    slice = next_slice(for_instance, left);
+    cut = slice > 0 && slice < left;
+    end = (struct timespec){now.tv_sec + (now.tv_nsec + slice) / second, (now.tv_nsec + slice) % second};
+    result = clockwait(condition, mutex, clock, cut ? &end : deadline);
+    if (cut && result == ETIMEDOUT) {
+        if (for_instance)
+            active.counters->waits_cut++;
+        slices_in_vain = for_instance ? 0 : slices_in_vain + 1;
+        return 0; /* A spurious wake-up: the caller looks again for what it waits for. */
     }
     if (result == 0)
         slices_in_vain = 0;
@@ -300,7 +294,7 @@ HOOK triton_error *TRITONSERVER_InferenceRequestNew(triton_request **request, tr
                  length, router);
         error = new_error(TRITONSERVER_ERROR_INVALID_ARG, text);
         if (error != NULL) {
-            count(&active.counters->calls_refused);
+            active.counters->calls_refused++;
             return error;
         }
     }
@@ -350,8 +344,12 @@ static struct counters *new_counters(int *descriptor)
 {
     static struct counters unshared;
     void *memory = MAP_FAILED;
+    int low = memfd_create("priority_router_hooks", MFD_ALLOW_SEALING);
 
-    *descriptor = memfd_create("priority_router_hooks", MFD_ALLOW_SEALING);
+    /* Not 0, 1 or 2, which are free where the server was started without: what it writes there would be the counters. */
+    *descriptor = low < 0 || low > STDERR_FILENO ? low : fcntl(low, F_DUPFD, STDERR_FILENO + 1);
+    if (low != *descriptor)
+        close(low);
     if (*descriptor >= 0 && ftruncate(*descriptor, sizeof(struct counters)) == 0 &&
         fcntl(*descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         memory = mmap(NULL, sizeof(struct counters), PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
@@ -368,6 +366,8 @@ static struct counters *new_counters(int *descriptor)
 
 __attribute__((constructor)) static void start(void)
 {
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct sigaction on_pipe, on_size;
     char hooks[32] = "", marker[128];
     int descriptor;
 
@@ -377,7 +377,9 @@ __attribute__((constructor)) static void start(void)
         return;
     for (enum symbol symbol = 0; symbol < SYMBOLS; symbol++)
         real(symbol);
-
+    /* A stderr that nobody reads, or a limit on file sizes, must not end a server that cannot yet say what it does then. */
+    sigaction(SIGPIPE, &ignored, &on_pipe);
+    sigaction(SIGXFSZ, &ignored, &on_size);
     active.counters = new_counters(&descriptor);
     active.slice_nanoseconds = slice_microseconds() * 1000;
     active.guarded_models = guarded_models();
@@ -391,4 +393,6 @@ __attribute__((constructor)) static void start(void)
     setenv(LOADED_ENV, marker, 1);
     dprintf(STDERR_FILENO, "priority_router_hooks: %s slice_us=%ld guarded=%s\n", marker, active.slice_nanoseconds / 1000,
             active.guard ? active.guarded_models : "");
+    sigaction(SIGPIPE, &on_pipe, NULL);
+    sigaction(SIGXFSZ, &on_size, NULL);
 }

@@ -36,8 +36,11 @@ REPLY_THREADS: Final = 4
 WRITTEN_OFF_LIMIT: Final = MAX_WRITTEN_OFF
 """Calls without an answer that a router gives up before it answers UNAVAILABLE; each keeps its thread."""
 
+LATE_BOUND_CALLS_PER_INSTANCE: Final = 2
+"""Calls in flight for each executor instance: one that runs and one sent ahead."""
+
 CALLS_PER_INSTANCE: Final = SHARED_IN_FLIGHT
-"""A router may have this many calls in flight for each executor instance (with a shared executor)."""
+"""The most there can be, with a shared executor."""
 
 OTHER_THREADS: Final = WRITTEN_OFF_LIMIT + REPLY_THREADS
 """Threads that a router needs besides those of its calls in flight."""
@@ -102,9 +105,9 @@ class RouterChannel:
 
     def close(self) -> None:
         """Signs off, so that ``serve`` does not wait for a router that was unloaded."""
-        with contextlib.suppress(OSError):
-            self._announced.unlink(missing_ok=True)
-            self._drained.unlink(missing_ok=True)
+        for file in (self._announced, self._drained):
+            with contextlib.suppress(OSError):
+                file.unlink()
 
 
 class ControlDirectory:

@@ -96,7 +96,11 @@ class Unavailable(RequestError):
 
 
 class InternalFault(RequestError):
-    """The router itself failed; the server's log has the traceback."""
+    """The router itself failed.
+
+    The one error whose text is not for the caller, who may be anybody: what failed, with its traceback, is in the
+    server's log, and ``runtime.replies`` tells the caller to look there.
+    """
 
     outcome = Outcome.UNAVAILABLE
     code = "INTERNAL"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A stand-in for libtritonserver: remembers what it was asked, and waits the way Triton's batcher does. Built a second
- * time with -DOLD it lacks what the hooks need beyond the functions they wrap.
+ * A stand-in for libtritonserver: remembers what it was asked, and waits the way Triton's batcher does. Built with -DOLD
+ * it lacks what the hooks need beyond the functions they wrap, with -DBARE those functions themselves.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef BARE
 struct fake_error *TRITONSERVER_InferenceRequestNew(struct fake_request **request, void *server, const char *model,
                                                     int64_t version)
 {
@@ -29,6 +30,7 @@ struct fake_error *TRITONSERVER_InferenceRequestSetIntParameter(struct fake_requ
     request->value = value;
     return NULL;
 }
+#endif
 
 #ifndef OLD
 struct fake_error *TRITONSERVER_InferenceRequestSetPriorityUInt64(struct fake_request *request, uint64_t priority)
@@ -58,6 +60,18 @@ struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done)
 {
     pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
     return fake_wait(local ? &own : &member, &condition, microseconds, done);
+}
+
+/* One wait with a mutex of its own and any deadline at all. */
+int fake_core_wait_until(struct timespec deadline)
+{
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    int result;
+
+    pthread_mutex_lock(&own);
+    result = pthread_cond_clockwait(&condition, &own, CLOCK_MONOTONIC, &deadline);
+    pthread_mutex_unlock(&own);
+    return result;
 }
 
 static double milliseconds_now(void)

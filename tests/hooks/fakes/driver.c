@@ -7,18 +7,24 @@
  *   new CALLER VERSION MODEL
  *   wait WHERE MICROSECONDS DONE_AFTER SIGNAL   WHERE: local, member, outside; times in us; DONE_AFTER -1 = never
  *   idle MICROSECONDS MILLISECONDS DONE_AFTER SIGNAL   waits of so many us, one after the other, for so many ms
+ *   until SECONDS NANOSECONDS   one wait in the core with that deadline
  *   env NAME
  *   shell COMMAND               runs it as a child process; answers with its first line of output
  *   race CALLER THREADS         every thread makes its first call of each hook at the same moment
+ *   reopen FIRST SECOND TIMES   two threads, each opens its library, sets a level from it, and closes it, so many times
+ *   ticks MICROSECONDS          from now on a signal comes that often; answers how many came until now
+ *   fork COMMAND                the command in a child that goes on as the program it was
  */
 #define _GNU_SOURCE
 #include "core.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +59,11 @@ static struct fake_idle core_idle(long microseconds, long milliseconds, atomic_i
 static void core_signal(void)
 {
 }
+static int core_wait_until(struct timespec deadline)
+{
+    (void)deadline;
+    return -1;
+}
 #else
 static struct fake_error *main_set(struct fake_request *request, const char *key, int64_t value)
 {
@@ -65,6 +76,7 @@ static struct fake_error *main_new(struct fake_request **request, const char *mo
 #define core_wait fake_core_wait
 #define core_idle fake_core_idle
 #define core_signal fake_core_signal
+#define core_wait_until fake_core_wait_until
 #endif
 
 static set_fn *set_from(const char *caller)
@@ -183,6 +195,57 @@ static void run_race(const char *caller, int count)
     free(racers);
 }
 
+struct reopener {
+    const char *path;
+    int times, levels;
+};
+
+static void *reopen(void *data)
+{
+    struct reopener *reopener = data;
+
+    for (int i = 0; i < reopener->times; i++) {
+        struct fake_request request = {0};
+        void *library = dlopen(reopener->path, RTLD_NOW | RTLD_LOCAL);
+        set_fn *set = library != NULL ? (set_fn *)dlsym(library, "call_set_int") : NULL;
+        if (set != NULL && set(&request, "priority_router_level", 2) == NULL)
+            reopener->levels += request.priority == 2;
+        if (library != NULL)
+            dlclose(library);
+    }
+    return NULL;
+}
+
+static void run_reopen(const char *first, const char *second, int times)
+{
+    struct reopener reopeners[] = {{first, times, 0}, {second, times, 0}};
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, reopen, &reopeners[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    printf("{\"levels\": [%d, %d]}\n", reopeners[0].levels, reopeners[1].levels);
+}
+
+static atomic_int ticks;
+
+static void tick(int number)
+{
+    (void)number;
+    atomic_fetch_add(&ticks, 1);
+}
+
+static void run_ticks(long microseconds)
+{
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, microseconds}, {0, microseconds}};
+
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    printf("{\"ticks\": %d}\n", atomic_load(&ticks));
+}
+
 static void run_shell(const char *command)
 {
     char answer[2048] = "";
@@ -203,15 +266,26 @@ static void print_error(struct fake_error *error)
 
 int main(void)
 {
-    char line[4096], caller[2048], text[2048] = "";
+    char buffer[4096], caller[2048], text[2048] = "";
     long long number;
     long microseconds, done_after;
-    int signal;
+    int signal, status;
 
     setlinebuf(stdout);
-    while (fgets(line, sizeof line, stdin) != NULL) {
+    while (fgets(buffer, sizeof buffer, stdin) != NULL) {
         struct fake_request blank = {0}, *request = NULL;
-        line[strcspn(line, "\n")] = '\0';
+        const char *line = buffer;
+        pid_t child = -1;
+        buffer[strcspn(buffer, "\n")] = '\0';
+        if (strncmp(line, "fork ", 5) == 0) {
+            line += 5;
+            child = fork();
+            if (child > 0) {
+                if (waitpid(child, &status, 0) != child || status != 0)
+                    printf("{\"died\": %d}\n", status);
+                continue;
+            }
+        }
         text[0] = '\0';
         if (sscanf(line, "set %2047s %2047s %lld", caller, text, &number) == 3) {
             struct fake_error *error = set_from(caller)(&blank, text, number);
@@ -230,6 +304,13 @@ int main(void)
             run_wait(caller, microseconds, done_after, signal);
         } else if (sscanf(line, "idle %ld %lld %ld %d", &microseconds, &number, &done_after, &signal) == 4) {
             run_idle(microseconds, (long)number, done_after, signal);
+        } else if (sscanf(line, "until %ld %ld", &microseconds, &done_after) == 2) {
+            struct timespec deadline = {.tv_sec = microseconds, .tv_nsec = done_after};
+            printf("{\"result\": %d}\n", core_wait_until(deadline));
+        } else if (sscanf(line, "ticks %ld", &microseconds) == 1) {
+            run_ticks(microseconds);
+        } else if (sscanf(line, "reopen %2047s %2047s %lld", caller, text, &number) == 3) {
+            run_reopen(caller, text, (int)number);
         } else if (sscanf(line, "race %2047s %lld", caller, &number) == 2) {
             run_race(caller, (int)number);
         } else if (sscanf(line, "env %2047s", text) == 1) {
@@ -241,6 +322,8 @@ int main(void)
             fprintf(stderr, "driver: cannot read '%s'\n", line);
             return 2;
         }
+        if (child == 0)
+            return 0;
     }
     return 0;
 }

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short ways to say what a core test needs."""
 
+from typing import Any
+
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import MILLISECOND, Finish, Request, SchedulingPolicy, Send, TrafficClass
+from priority_router.core.values import MILLISECOND, Dispatch, Finish, Request, SchedulingPolicy, Send, TrafficClass
 
 MS = MILLISECOND
 ONLINE = TrafficClass("online", level=1)
 BACKGROUND = TrafficClass("background", level=2)
 
 
-def policy(*classes: TrafficClass, **keys) -> SchedulingPolicy:
+def policy(*classes: TrafficClass, **keys: Any) -> SchedulingPolicy:
     return SchedulingPolicy(classes or (ONLINE, BACKGROUND), **{"max_batch_size": 4, **keys})
 
 
 class Bench:
     """A scheduler with a hand-driven clock in ms."""
 
-    def __init__(self, *classes: TrafficClass, **keys):
+    def __init__(self, *classes: TrafficClass, **keys: Any) -> None:
         self.scheduler = Scheduler(policy(*classes, **keys))
         self.now = 0
         self.next_id = 0
         self.outcomes: dict[int, str] = {}
         self.errors: dict[int, str] = {}
-        self.sent = []
+        self.sent: list[Dispatch] = []
 
     def submit(self, *class_names, rows=1, signature="s", timeout_ms=0):
         """Submit one request per name, together; returns their ids."""

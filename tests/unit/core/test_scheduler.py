@@ -216,6 +216,7 @@ def test_sends_ahead_just_before_the_predicted_completion():
     bench.submit("background", "background")
     assert len(bench.advance()) == 1
     wake = bench.scheduler.next_wakeup()
+    assert wake is not None
     assert start + 45 * MS < wake < start + 50 * MS
     bench.now = wake - 1
     assert bench.advance() == []
@@ -256,7 +257,22 @@ def test_worst_blocking_is_what_stood_before_the_more_urgent():
     bench.advance()
     bench.now += 30 * MS
     bench.complete(running)
-    assert bench.scheduler.worst_blocking == {"online": 30 * MS, "background": 0}
+    assert bench.scheduler.worst_blocking(bench.now) == {"online": 30 * MS, "background": 0}
+    bench.now += 120_000 * MS
+    assert bench.scheduler.worst_blocking(bench.now) == {"online": 0, "background": 0}
+
+
+def test_a_lost_dispatch_blocks_until_it_is_written_off():
+    bench = Bench(max_batch_size=1, executor_timeout=500 * MS)
+    bench.learn(50)
+    bench.submit("background")
+    bench.advance()
+    bench.now += 20 * MS
+    bench.submit("online")
+    bench.advance()
+    bench.now += 480 * MS
+    bench.advance()
+    assert bench.scheduler.worst_blocking(bench.now)["online"] == 480 * MS
 
 
 def test_overtaking_passes_a_waiting_dispatch_once():
@@ -303,6 +319,7 @@ def test_two_humps_are_not_taken_for_their_median():
     bench.advance()
     start = bench.now
     wake = bench.scheduler.next_wakeup()
+    assert wake is not None
     assert start + 390 * MS < wake < start + 410 * MS
 
 

@@ -107,6 +107,12 @@ def test_memory_is_bounded_and_the_least_recent_forgotten():
     assert times.estimate(0, 1) != 1
 
 
+def test_row_counts_of_all_signatures_together_are_bounded_too():
+    times = learned({rows: 1000 + rows for rows in range(1, 3 * KEYS)}, max_rows=4 * KEYS)
+    assert len(times._any_signature.curve) == len(times._any_signature._row_counts) == KEYS
+    assert times.estimate("other", 3 * KEYS - 1) == 1000 + 3 * KEYS - 1
+
+
 @pytest.mark.parametrize("rows", range(1, 9))
 def test_every_row_count_has_an_estimate_once_anything_is_learned(rows):
     assert learned({3: 30}).estimate("s", rows) == 30

@@ -8,6 +8,7 @@ import itertools
 import sysconfig
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from support.shipped import MODELS, ROOT, StepRequest, module
 
 PER_SUFFIX = 4
 FOLDERS = [Path(sysconfig.get_paths()["stdlib"]), Path(sysconfig.get_paths()["purelib"]), ROOT]
-RULE = filetype.load_rule(MODELS)
+RULE: Any = filetype.load_rule(MODELS)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def magika():
 @pytest.fixture(scope="module")
 def real_files():
     """Some files of every suffix that the standard library, the installed packages and this repository have."""
-    found = defaultdict(list)
+    found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in itertools.chain.from_iterable(folder.rglob("*.*") for folder in FOLDERS):
         if len(found[path.suffix]) < PER_SUFFIX and path.is_file():
             found[path.suffix].append(path)

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support import onnx_models
 from support.fake_triton import InferenceResponse, Request, Tensor, TritonError
+from support.modules import load_module
 
 BACKEND = Path(__file__).parents[3] / "backends" / "onnxruntime" / "model.py"
 
@@ -44,17 +45,13 @@ def warnings():
 
 @pytest.fixture
 def backend(monkeypatch, tmp_path, warnings):
-    api = types.ModuleType("triton_python_backend_utils")
+    api: Any = types.ModuleType("triton_python_backend_utils")
     api.Tensor, api.TritonError, api.InferenceResponse = Tensor, TritonError, InferenceResponse
     api.TritonModelException, api.ModelConfig = TritonModelException, ModelConfig
     api.Logger = types.SimpleNamespace(log_warn=warnings.append)
     api.get_model_dir = lambda: str(tmp_path / "1")
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", api)
-    spec = importlib.util.spec_from_file_location("onnxruntime_backend_model", BACKEND)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("onnxruntime_backend_model", BACKEND)
 
 
 @pytest.fixture

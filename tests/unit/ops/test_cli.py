@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import sys
 import types
+from typing import Any
 
 import pytest
 from priority_router import __version__
@@ -13,7 +14,7 @@ def command(monkeypatch):
     """Puts a function in the place of the command `probe`."""
 
     def put(run):
-        module = types.ModuleType("stand_in")
+        module: Any = types.ModuleType("stand_in")
         module.main = run
         monkeypatch.setitem(sys.modules, "stand_in", module)
         monkeypatch.setattr(cli, "COMMANDS", {"probe": ("stand_in", "help")})
@@ -22,10 +23,8 @@ def command(monkeypatch):
 
 
 def test_words_reach_the_command_untouched(command):
-    seen = []
-    command(lambda words: seen.append(words) or 7)
+    command(lambda words: 7 if words == ["--a", "--", "-b"] else 1)
     assert cli.main(["probe", "--a", "--", "-b"]) == 7
-    assert seen == [["--a", "--", "-b"]]
 
 
 def test_our_errors_become_one_line_and_status_1(command, capsys):
@@ -35,6 +34,15 @@ def test_our_errors_become_one_line_and_status_1(command, capsys):
     command(run)
     assert cli.main(["probe"]) == 1
     assert capsys.readouterr().err == "priority-router probe: error: no server here\n"
+
+
+def test_ctrl_c_is_status_130_and_no_traceback(command, capsys):
+    def run(words):
+        raise KeyboardInterrupt
+
+    command(run)
+    assert cli.main(["probe"]) == 130
+    assert capsys.readouterr().err == "priority-router probe: stopped\n"
 
 
 def test_a_missing_extra_is_named_and_other_missing_modules_are_not_hidden(command, capsys):
@@ -70,7 +78,9 @@ def test_top_level(words, status, capsys):
         ["serve", "--model-repo", "x"],
         ["probe", "--timeout", "0"],
         ["probe", "--timeout", "inf"],
+        ["probe", "--time", "1"],
         ["install"],
+        ["bench", "overload", "--json", "x", "--seed", "-1"],
     ],
 )
 def test_wrong_use_is_status_2(words, capsys):

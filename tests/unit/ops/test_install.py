@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import shutil
 import stat
 
 import pytest
@@ -85,7 +86,7 @@ def test_a_failure_halfway_leaves_the_old_one(tmp_path, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device", "there")
 
-    monkeypatch.setattr(install.shutil, "copytree", full)
+    monkeypatch.setattr(shutil, "copytree", full)
     with pytest.raises(SetupError, match="No space left on device"):
         install.install(tmp_path / "b")
     assert (folder / "model.py").read_text() == "old"

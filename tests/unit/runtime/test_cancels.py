@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from priority_router.errors import Outcome
-from priority_router.runtime.cancels import GROUP, SWEEP_SHARE, Cancels
+from priority_router.runtime.cancels import FULL_CLASS_SHARE, GROUP, SWEEP_SHARE, Cancels
 from priority_router.runtime.work import Job
 
 from .harness import Bench, policy
@@ -20,7 +20,7 @@ class Asking(Bench):
         self.driver.on_send = self.cancels.dispatched
         self.asked: list[Job] = []
 
-    def job(self, *args: object, **kwargs: object) -> Job:  # type: ignore[override]
+    def job(self, *args: object, **kwargs: object) -> Job:
         job = super().job(*args, **kwargs)  # type: ignore[arg-type]
         real = job.sender.is_cancelled
 
@@ -128,14 +128,41 @@ def test_a_full_class_is_searched_at_once() -> None:
     assert sum(error.outcome is Outcome.QUEUE_FULL for _, error in asking.answers if error is not None) == 1
 
 
-def test_a_class_that_stays_full_is_not_searched_all_the_time() -> None:
-    asking = Asking(policy(size=1, bulk="max_queue_size = 60"))
-    asking.waiting(60)
+def test_a_full_class_is_searched_to_its_end() -> None:
+    """Each is asked once per round, so the last of 1000 is found in the time that 1000 questions may take."""
+    asking = Asking(policy(size=1, bulk="max_queue_size = 1000"))
+    jobs = asking.waiting(1000)
+    jobs[-1].sender.cancelled = True
     began = asking.clock.now
-    for _ in range(200):
+    while jobs[-1] not in cancelled(asking):
         asking.submit(asking.job("bulk"))
+        asking.look_for(10)
+        assert asking.clock.now - began <= 1000 * 0.08e6 / FULL_CLASS_SHARE, "the sweep alone needs five times as long"
+
+
+def test_the_search_of_a_full_class_goes_on_after_its_refusal() -> None:
+    asking = Asking(policy(size=1, bulk="max_queue_size = 500"))
+    jobs = asking.waiting(500)
+    jobs[-1].sender.cancelled = True
+    asking.submit(asking.job("bulk"))
+    asking.look_for(500 * 0.08 / FULL_CLASS_SHARE)
+    assert jobs[-1] in cancelled(asking)
+
+
+def test_full_classes_are_searched_by_turns_and_together_within_their_share() -> None:
+    asking = Asking(policy(size=1, online="max_queue_size = 300", bulk="max_queue_size = 300"))
+    asking.waiting(300)
+    asking.submit(*[asking.job("online") for _ in range(300)])
+    asking.look_for(100)  # what was saved up is spent
+    asking.asked.clear()
+    began = asking.clock.now
+    for _ in range(1000):
+        asking.submit(asking.job("bulk"), asking.job("online"))
         asking.look_for(5, period=5)
-    assert len(asking.asked) * 0.08e6 / (asking.clock.now - began) < 0.08
+    share = len(asking.asked) * 0.08e6 / (asking.clock.now - began)
+    assert 0.9 * FULL_CLASS_SHARE < share < 1.1 * (FULL_CLASS_SHARE + SWEEP_SHARE)
+    urgent = sum(job.class_name == "online" for job in asking.asked)
+    assert 0.4 < urgent / len(asking.asked) < 0.6
 
 
 def test_a_question_that_fails_gives_the_jobs_back(asking: Asking) -> None:
@@ -149,3 +176,19 @@ def test_a_question_that_fails_gives_the_jobs_back(asking: Asking) -> None:
     with pytest.raises(RuntimeError):
         asking.cancels.look()
     assert not any(job.polling for job in jobs)
+
+
+def test_a_question_that_fails_does_not_end_the_search_of_a_full_class() -> None:
+    asking = Asking(policy(size=1, bulk="max_queue_size = 30"))
+    jobs = asking.waiting(30)
+
+    def broken() -> bool:
+        raise RuntimeError("no connection")
+
+    jobs[0].sender.is_cancelled = broken
+    jobs[-1].sender.cancelled = True
+    asking.submit(asking.job("bulk"))
+    with pytest.raises(RuntimeError):
+        asking.cancels.look()
+    asking.cancels.look()
+    assert cancelled(asking) == [jobs[-1]]

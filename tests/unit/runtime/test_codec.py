@@ -27,7 +27,7 @@ def requests(draw: st.DrawFn) -> list[Tensors]:
     )
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    made = []
+    made: list[Tensors] = []
     for count in counts:
         tensors = []
         for index, (dtype, shape) in enumerate(specs):

@@ -179,12 +179,35 @@ class TestCancelCheck:
         assert outcomes(bench).count(Outcome.CANCELLED) == 0
         assert [answer.job for answer in bench.answers].count(last) == 1
 
-    def test_only_those_of_a_class_and_not_asked_lately(self) -> None:
+    def test_only_those_not_asked_lately(self) -> None:
         bench = Bench(policy(size=1))
-        bench.submit(bench.job(), bench.job(), bench.job("bulk"), bench.job("bulk"), bench.job())
+        bench.submit(*[bench.job("bulk") for _ in range(4)])
         ids = bench.driver.waiting_ids()
-        assert {job.class_name for job in bench.driver.borrow(ids, bench.clock(), "bulk")} == {"bulk"}
         assert bench.driver.borrow(ids, bench.clock() - 1) == []
+        assert len(bench.driver.borrow(ids, bench.clock())) == len(ids)
+
+    def test_the_waiting_of_a_class_are_found_without_a_look_at_the_others(self) -> None:
+        bench = Bench(policy(size=1))
+        jobs = [bench.job(name) for name in ("online", "online", "bulk", "online", "bulk", "online")]
+        bench.submit(*jobs)
+        sent = {job.request.id for call in bench.calls for job in call.jobs if job.request is not None}
+        for name in ("online", "bulk"):
+            of_class = [job.request.id for job in jobs if job.class_name == name and job.request is not None]
+            assert bench.driver.waiting_ids(name) == [number for number in of_class if number not in sent]
+        assert sorted(bench.driver.waiting_ids()) == [number for number in range(1, 7) if number not in sent]
+
+
+def test_the_oldest_of_all_classes_is_named_with_a_dispatch() -> None:
+    bench = Bench(policy(size=1))
+    named: list[int] = []
+    bench.driver.on_send = named.append
+    arrivals = []
+    for name in ("bulk", "bulk", "bulk", "online", "bulk"):
+        arrivals.append(bench.clock())
+        bench.submit(bench.job(name))
+        bench.clock.pass_ms(1)
+    bench.complete(bench.calls[0])
+    assert named[-1] == arrivals[2], "the first two are with the executor, and so is the urgent one"
 
 
 class TestFault:

@@ -12,7 +12,8 @@ from priority_router.errors import ExecutorFailed, InternalFault, RequestError, 
 from priority_router.hooks import LEVEL_KEY
 from priority_router.runtime.executor import Executor
 from priority_router.runtime.translate import ErrorCodes
-from support.fake_triton import BlsCall, InferenceResponse, Tensor, TritonError, refused
+from priority_router.runtime.work import Call
+from support.fake_triton import BlsCall, InferenceResponse, Tensor, TritonError, TritonModelException, refused
 
 from .harness import Bench, policy
 
@@ -22,7 +23,7 @@ def served(bench: Bench) -> Executor:
     executor = Executor(bench.triton, bench.policy, bench.driver, ErrorCodes(TritonError), bench.clock, bench.log)
     done = 0
     while done < len(bench.calls):
-        call = bench.calls[done]
+        call: Call | None = bench.calls[done]
         while call is not None:
             call = executor.serve(call)
         done += 1
@@ -101,6 +102,14 @@ def raising(call: BlsCall) -> InferenceResponse:
     raise RuntimeError("the connection broke")
 
 
+def unreadable(call: BlsCall) -> InferenceResponse:
+    class OfBfloats(Tensor):
+        def as_numpy(self) -> Any:
+            raise TritonModelException("Tensor dtype is BF16 and cannot be converted to NumPy.")
+
+    return InferenceResponse([OfBfloats("Y", None)])
+
+
 def answering(array: Any) -> Any:
     return lambda call: InferenceResponse([Tensor("Y", array)])
 
@@ -117,9 +126,9 @@ def answering(array: Any) -> Any:
             "UNAVAILABLE",
             "executor 'model' is not serving",
         ),
-        (raising, InternalFault, "INTERNAL", "failed to call executor 'model': RuntimeError('the connection broke')"),
+        (raising, InternalFault, "INTERNAL", "executor 'model' could not be called"),
         (answering(np.zeros((2, 1))), ExecutorFailed, "INTERNAL", "output 'Y' has 2 rows, the batch had 3"),
-        (answering(None), ExecutorFailed, "INTERNAL", "output 'Y' has a datatype without numpy form"),
+        (unreadable, ExecutorFailed, "INTERNAL", "executor 'model', output 'Y': Tensor dtype is BF16"),
     ],
 )
 def test_every_failure_answers_everyone_in_the_call(

@@ -48,6 +48,7 @@ class House(Bench):
         return self.triton.page.read(sample)
 
 
+IN_FLIGHT = 'priority_router_in_flight_rows{model="router"}'
 SUCCESS = 'priority_router_requests_total{class="online",model="router",outcome="success"}'
 
 
@@ -133,6 +134,68 @@ def test_closing_sends_the_last_numbers_and_signs_off(tmp_path: Path) -> None:
     assert house.read(SUCCESS) == 1
     assert hooks.closed
     assert control.undrained() == []
+
+
+def failing(*_: Any) -> None:
+    raise RuntimeError("no answer from the server")
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"), [(Exporter, "flush"), (Exporter, "close"), (RouterChannel, "close"), (Counters, "close")]
+)
+def test_closing_goes_on_when_one_part_of_it_fails(
+    owner: type, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = ControlDirectory(tmp_path / "control")
+    hooks = Counters(0, 0, 0)
+    house = House(policy(size=1)).furnish(hooks, channel=RouterChannel(control.path, "router"))
+    house.submit(house.job())
+    house.clock.pass_ms(600)
+    house.house.step()
+    assert house.read(IN_FLIGHT) == 1
+    monkeypatch.setattr(owner, method, failing)
+    house.house.close()
+    if (owner, method) != (Exporter, "close"):
+        assert house.read(IN_FLIGHT) == 0
+    if owner is not RouterChannel:
+        assert control.undrained() == []
+    assert hooks.closed == (owner is not Counters)
+    ((level, text),) = house.triton.Logger.lines
+    assert (level, "no answer from the server" in text) == ("error", True)
+
+
+def test_closing_does_not_wait_for_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    control = ControlDirectory(tmp_path / "control")
+    house = House(policy()).furnish(channel=RouterChannel(control.path, "router"))
+    house.tally.count("online", Outcome.SUCCESS, None, None)
+    house.house.close(server_answers=False)
+    assert house.triton.page[SUCCESS].calls == 0
+    assert control.undrained() == []
+
+
+def test_an_order_to_drain_that_failed_is_carried_out_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    control = ControlDirectory(tmp_path / "control")
+    house = House(policy()).furnish(channel=RouterChannel(control.path, "router"))
+    control.order_drain()
+    with monkeypatch.context() as patch:
+        patch.setattr(house.driver, "drain", failing)
+        house.house.step()
+        assert control.undrained() == ["router"]
+    house.house.step()
+    assert control.undrained() == []
+    house.submit(house.job())
+    assert house.answers[-1].error is not None
+
+
+def test_a_look_that_fails_does_not_keep_the_numbers_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(policy()).furnish(Counters(0, 0, 0))
+    monkeypatch.setattr(house.house, "_look_for_drain", failing)
+    monkeypatch.setattr(house.house, "_look_at_hooks", failing)
+    house.tally.count("online", Outcome.SUCCESS, None, None)
+    house.clock.pass_ms(600)
+    house.house.step()
+    assert house.read(SUCCESS) == 1
+    assert len(house.triton.Logger.lines) == 2
 
 
 def test_lateness_is_forgotten_by_periods() -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from priority_router.errors import Cancelled, ExecutorFailed, InvalidRequest, Outcome, QueueFull, RequestError
+from priority_router.errors import (
+    Cancelled,
+    ExecutorFailed,
+    InternalFault,
+    InvalidRequest,
+    Outcome,
+    QueueFull,
+    RequestError,
+)
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import NO_CLASS, Tally
 from priority_router.runtime.replies import Replies
@@ -96,6 +104,13 @@ def test_an_error_keeps_its_text_and_gets_its_code(error: RequestError, code: in
     assert desk.tally.outcomes["online", outcome] == 1
 
 
+def test_a_fault_of_the_router_is_not_described_to_its_callers() -> None:
+    text = Desk().send(answered(), InternalFault("KeyError('/srv/private')")).error().message()
+    assert (
+        text == "router 'router' failed on this request; the server's log says why (look for 'priority_router router:')"
+    )
+
+
 def test_a_request_without_a_class_is_counted_as_such() -> None:
     desk = Desk()
     desk.send(Job(Sender(), 0), InvalidRequest("wrong"))
@@ -109,6 +124,7 @@ def test_a_reply_that_cannot_be_built_becomes_an_error() -> None:
     job.pieces = []
     response = desk.send(job)
     assert response.error().code() == TritonError.INTERNAL
+    assert "IndexError" not in response.error().message()
     assert desk.tally.outcomes["online", Outcome.UNAVAILABLE] == 1
     assert "IndexError" in desk.triton.Logger.lines[0][1]
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from priority_router.config import RouterPolicy
+from priority_router.control import ControlDirectory, RouterChannel
+from priority_router.runtime import threads
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.router import Router, Surroundings, executor_threads
 from support.fake_triton import BlsCall, InferenceResponse, Request, Tensor, Triton, TritonError, doubled, rows
@@ -36,7 +39,7 @@ def named(class_name: str, count: int = 1, value: float = 0.0) -> Request:
 
 def test_a_request_comes_back(router: Router) -> None:
     request = named("online", 3, 4.0)
-    router.execute([request])
+    assert router.execute([request]) is None
     assert request.sender.reply.arrays()["Y"].tolist() == [[8, 8]] * 3
 
 
@@ -60,6 +63,52 @@ def test_bad_requests_do_not_disturb_their_neighbours(router: Router, triton: Tr
     codes = [request.sender.reply.error().code() for request in (unknown, empty, unreadable)]
     assert codes == [TritonError.INVALID_ARG, TritonError.INVALID_ARG, TritonError.INTERNAL]
     assert "no memory" in triton.Logger.lines[0][1]
+
+
+class Senderless(Request):
+    def get_response_sender(self) -> Any:
+        raise MemoryError("no sender")
+
+
+def test_a_request_without_a_sender_is_answered_by_execute_and_disturbs_nobody(triton: Triton) -> None:
+    router = Router(triton, policy(), Surroundings("router"))
+    first, last = named("online", 1, 1.0), named("bulk", 1, 2.0)
+    refused, taken, also_refused, taken_too = router.execute([Senderless({}), first, Senderless({}), last]) or []
+    assert (taken, taken_too) == (None, None)
+    for response in (refused, also_refused):
+        assert response.error().code() == TritonError.INTERNAL
+        assert response.error().message().startswith("router 'router' failed on this request")
+    for value, request in ((1, first), (2, last)):
+        assert request.sender.reply.arrays()["Y"][0, 0] == 2 * value
+    assert "MemoryError: no sender" in triton.Logger.lines[0][1]
+    router.close()
+    assert triton.page.read('priority_router_requests_total{class="_none",model="router",outcome="unavailable"}') == 2
+    assert router._housekeeping._unanswered() == 0, "a drain would wait for them in vain"
+
+
+def test_a_fault_after_the_scheduler_took_a_request_is_not_an_answer_to_the_call(triton: Triton) -> None:
+    gate = threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        assert gate.wait(10)
+        return doubled(call)
+
+    def broken(oldest: int) -> None:
+        raise RuntimeError("a bug")
+
+    triton.answer = held
+    lost_after = "executor_timeout_microseconds = 50000"
+    router = Router(triton, policy(size=1, top=lost_after), Surroundings("router"))
+    router._driver.on_send = broken
+    requests = [named("online", 1, index) for index in range(5)]
+    unknown = named("gold")
+    assert router.execute([*requests, unknown]) is None
+    assert unknown.sender.reply.error().code() == TritonError.INVALID_ARG
+    gate.set()
+    for request in requests:
+        assert request.sender.reply
+    assert "RuntimeError: a bug" in triton.Logger.lines[0][1]
+    router.close()
 
 
 def test_execute_does_not_wait_for_the_executor(triton: Triton) -> None:
@@ -102,14 +151,21 @@ def test_a_thousand_requests_of_every_kind_are_answered_once(triton: Triton) -> 
     assert outcomes['priority_router_requests_total{class="_none",model="router",outcome="invalid"}'] == 333
 
 
-def test_a_fault_of_intake_is_answered(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_intake_is_answered_and_told_in_the_log_alone(
+    router: Router, triton: Triton, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*args: Any) -> None:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(Intake, "fill", broken)
     request = named("online")
     router.execute([request])
-    assert "a bug" in request.sender.reply.error().message()
+    assert request.sender.reply.error().message() == (
+        "router 'router' failed on this request; the server's log says why (look for 'priority_router router:')"
+    )
+    (line,) = (text for _, text in triton.Logger.lines)
+    assert line.startswith("priority_router router: reading a request failed")
+    assert "RuntimeError: a bug" in line
 
 
 @pytest.mark.parametrize(
@@ -122,6 +178,69 @@ def test_a_fault_of_intake_is_answered(router: Router, monkeypatch: pytest.Monke
 )
 def test_the_number_of_executor_threads(given: RouterPolicy, threads: int) -> None:
     assert executor_threads(given) == threads
+
+
+def threads_of(before: set[threading.Thread]) -> set[threading.Thread]:
+    return set(threading.enumerate()) - before
+
+
+def test_a_stuck_call_of_the_executor_keeps_nothing_else_from_ending(
+    triton: Triton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("priority_router.runtime.router.STOP_SECONDS", 0.1)
+    gate, begun = threading.Event(), threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        begun.set()
+        assert gate.wait(10)
+        return doubled(call)
+
+    triton.answer = held
+    control = ControlDirectory(tmp_path / "control")
+    before = set(threading.enumerate())
+    router = Router(triton, policy(), Surroundings("router", channel=RouterChannel(control.path, "router")))
+    started = threads_of(before)
+    router.execute([named("online")])
+    assert begun.wait(10)
+    router.close()
+    (stuck,) = (thread for thread in started if thread.is_alive())
+    assert "executor call" in stuck.name
+    assert control.undrained() == []
+    gate.set()
+    stuck.join(10)
+
+
+def test_a_router_whose_threads_cannot_all_be_started_leaves_none(
+    triton: Triton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = threads.start
+
+    def start(name: str, target: Any) -> threading.Thread:
+        if name == "housekeeping":
+            raise RuntimeError("can't start new thread")
+        return real(name, target)
+
+    monkeypatch.setattr(threads, "start", start)
+    control = ControlDirectory(tmp_path / "control")
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Router(triton, policy(), Surroundings("router", channel=RouterChannel(control.path, "router")))
+    assert not any(thread.is_alive() for thread in threads_of(before))
+    assert control.undrained() == []
+
+
+def test_a_fault_at_the_timer_does_not_end_it(router: Router, triton: Triton, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticked = threading.Event()
+
+    def broken() -> None:
+        monkeypatch.setattr(router._driver, "tick", ticked.set)
+        router._driver.alarm.set(0)
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(router._driver, "tick", broken)
+    router._driver.alarm.set(0)
+    assert ticked.wait(10)
+    assert "RuntimeError: a bug" in triton.Logger.lines[0][1]
 
 
 def test_closing_ends_every_thread(triton: Triton) -> None:

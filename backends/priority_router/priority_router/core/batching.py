@@ -60,22 +60,20 @@ def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, 
         return
     level, signature = batch.head.traffic_class.level, batch.head.request.signature
     took, wasted, full = times.cost(signature, batch.rows, policy.batch_efficiency)
-    held_back = level == lanes.most_urgent_level and any(
-        True for lane in lanes.from_level(level + 1) for _ in lane.of_signature(signature)
-    )
+    most_urgent = level == lanes.most_urgent_level
+    held_back = most_urgent and any(lane.holds(signature) for lane in lanes.from_level(level + 1))
     budget.charge(took, wasted if held_back else 0, full)
 
 
 def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
     """Append joining requests of this lane to ``picks`` while fewer than ``target`` rows; returns the rows then."""
-    if rows < min(room, target):
-        for entry in lane.of_signature(head.request.signature):
-            if entry is head:
-                continue
-            if rows >= target or rows + entry.unsent > room:
-                break
-            picks.append((entry, entry.unsent))
-            rows += entry.unsent
+    for entry in lane.of_signature(head.request.signature):
+        if entry is head:
+            continue
+        if rows >= target or rows + entry.unsent > room:
+            break
+        picks.append((entry, entry.unsent))
+        rows += entry.unsent
     return rows
 
 

@@ -24,6 +24,8 @@ class Flight:
     """One dispatch between Send and answer.
 
     Attributes:
+        dispatch: what was sent.
+        estimate: ns it was expected to take when it was sent; None while nothing was learned.
         sent: time of the decision, ns.
         called: start of the executor call, ns; equals ``sent`` until it is reported.
         started: time from which it is believed to run, ns; None while it waits inside Triton.

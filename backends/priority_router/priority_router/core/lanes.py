@@ -23,14 +23,12 @@ class Entry:
         next_row: first row not yet sent; ``request.rows`` when all are sent.
         unanswered: rows the executor has not answered yet.
         delayed: its queue timeout passed and its class has DELAY.
-        finished: its Finish is decided; answers still under way are dropped.
     """
 
     __slots__ = (
         "arrived",
         "deadline",
         "delayed",
-        "finished",
         "next_row",
         "request",
         "sequence",
@@ -49,7 +47,6 @@ class Entry:
         self.next_row = 0
         self.unanswered = request.rows
         self.delayed = False
-        self.finished = False
 
     @property
     def unsent(self) -> int:
@@ -84,6 +81,9 @@ class _Line:
     def first(self) -> Entry | None:
         return next(iter(self._all.values()), None)
 
+    def holds(self, signature: Hashable) -> bool:
+        return signature in self._by_signature
+
     def of_signature(self, signature: Hashable) -> Iterator[Entry]:
         same = self._by_signature.get(signature)
         return iter(()) if same is None else iter(same.values())
@@ -105,6 +105,10 @@ class Lane:
     def head(self) -> Entry | None:
         """The request that this level serves next."""
         return self._fresh.first() or self._delayed.first()
+
+    def holds(self, signature: Hashable) -> bool:
+        """Whether a request of this signature waits."""
+        return self._fresh.holds(signature) or self._delayed.holds(signature)
 
     def of_signature(self, signature: Hashable) -> Iterator[Entry]:
         """Waiting requests of one signature in serving order; do not change the lane while iterating."""

@@ -17,6 +17,7 @@ from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
 from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.recent import RecentWorst
 from priority_router.core.values import (
     MICROSECOND,
     Action,
@@ -40,8 +41,6 @@ class Scheduler:
 
     Attributes:
         late_answers: answers that came after their dispatch was written off.
-        worst_blocking: per class, the longest time in ns that a waiting request of it stood behind one less urgent
-            dispatch.
     """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
@@ -59,8 +58,8 @@ class Scheduler:
         self._draining = False
         self._sequence = 0
         self._dispatch_id = 0
+        self._blocking = {name: RecentWorst() for name in self._classes}
         self.late_answers = 0
-        self.worst_blocking = dict.fromkeys(self._classes, 0)
 
     # What the scheduler is told.
 
@@ -170,6 +169,10 @@ class Scheduler:
         """Dispatches written off whose answer has still not come."""
         return len(self._written_off)
 
+    def worst_blocking(self, now: int) -> dict[str, int]:
+        """Per class, the longest time in ns that one of its requests stood behind one less urgent dispatch, of late."""
+        return {name: worst.read(now) for name, worst in self._blocking.items()}
+
     # How it is done.
 
     def _propose(self) -> Batch | None:
@@ -208,8 +211,8 @@ class Scheduler:
     def _answer(self, flight: Flight, error: RequestError | None) -> None:
         for part in flight.dispatch.parts:
             entry = self._entries.get(part.request_id)
-            if entry is None or entry.finished:
-                continue
+            if entry is None:
+                continue  # ended already: another part failed, or its caller cancelled the rest
             entry.unanswered -= part.rows
             if error is not None:
                 self._end(entry, error)
@@ -222,7 +225,6 @@ class Scheduler:
             self._lanes.remove(entry)
             self._deadlines.remove(entry)
             entry.next_row = entry.request.rows
-        entry.finished = True
         del self._entries[entry.request.id]
         self._finished.append(Finish(entry.request.id, error))
 
@@ -251,6 +253,7 @@ class Scheduler:
             oldest = self._executor.oldest()
             if oldest is None or now < oldest.sent + self._policy.executor_timeout:
                 break
+            self._note_blocking(oldest, now)
             self._executor.write_off(oldest, now)
             self._written_off.add(oldest.dispatch.id)
             limit = self._policy.executor_timeout // MICROSECOND
@@ -283,8 +286,8 @@ class Scheduler:
                 stood.append(self._entries.get(waiting.dispatch.parts[0].request_id))
         for entry in stood:
             if entry is not None:
-                name = entry.traffic_class.name
-                self.worst_blocking[name] = max(self.worst_blocking[name], now - max(flight.started, entry.arrived))
+                stood_for = now - max(flight.started, entry.arrived)
+                self._blocking[entry.traffic_class.name].add(stood_for, now)
 
 
 def _queue_timeout(traffic_class: TrafficClass, asked: int) -> int:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was learned about how long the executor takes (rule 4).
 
-Law: samples in, estimates out; every estimate is ready before it is asked for. Knows signatures and row counts, not
-requests, levels or the clock.
+Law: samples in, estimates out. Knows signatures and row counts, not requests, levels or the clock.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from bisect import insort
 from collections import OrderedDict, deque
 from collections.abc import Hashable
 
+from priority_router.core.curve import Curve
+
 SAMPLES = 15
 """Samples behind a median: odd, and few enough to follow a model that changes speed within seconds."""
 
 KEYS = 256
-"""Signature and row count pairs remembered; past that the least recently learned is forgotten."""
+"""Pairs of signature and row count remembered, and as many row counts of all signatures together; past that the least
+recent one is forgotten. It is also the most points that a curve has."""
 
 TRIALS = 3
 """Dispatches that each trial row count is given: the first sample is dropped, two remain."""
 
 TRIAL_AFTER = 4
 """Dispatches of a signature before smaller row counts are tried: a signature seen once is not worth it."""
-
-VISIBLE = 128
-"""A median that moved by less than this fraction (1/128) of itself leaves the curve as it is: drawing takes time."""
 
 TRIAL_AGAIN = 500
 """Dispatches of a signature after which an old row count is tried anew, so that drift is noticed; under 1 % of them."""
@@ -52,63 +51,52 @@ class _Median:
         self.value = self.order[len(self.order) // 2]
 
 
-class _Point:
-    """One row count of a curve: its time, as learned and as last drawn, and how often and how lately it was sent."""
+class _RowCount:
+    """What is known of one row count: its time, and how often and how lately it was sent."""
 
-    __slots__ = ("drawn", "last_sent", "median", "sent")
+    __slots__ = ("last_sent", "median", "sent")
 
     def __init__(self) -> None:
         self.median = _Median()
-        self.drawn: int | None = None
         self.sent = 0
         self.last_sent = 0
 
 
-class _Curve:
-    """Time by row count, of one signature or of all together: the learned points and straight lines between them."""
+class _History:
+    """What was sent and learned of one signature, or of all together."""
 
     def __init__(self, max_rows: int) -> None:
-        self._max_rows = max_rows
-        self._efficient: dict[float, int] = {}
         self._sent = 0
-        self.points: dict[int, _Point] = {}
-        self.times: list[int | None] = [None] * (max_rows + 1)
-        self.time_per_row: float | None = None
+        self._row_counts: OrderedDict[int, _RowCount] = OrderedDict()
+        self.curve = Curve(max_rows)
 
     def sent(self, rows: int) -> None:
         self._sent += 1
-        point = self.points.setdefault(rows, _Point())
-        point.sent += 1
-        point.last_sent = self._sent
+        row_count = self._row_counts.setdefault(rows, _RowCount())
+        row_count.sent += 1
+        row_count.last_sent = self._sent
 
     def learn(self, rows: int, sample: int) -> None:
-        point = self.points.setdefault(rows, _Point())
-        point.median.add(sample)
-        time = point.median.value
-        if time is not None and (point.drawn is None or abs(time - point.drawn) * VISIBLE > point.drawn):
-            self._redraw()
+        median = self._row_counts.setdefault(rows, _RowCount()).median
+        median.add(sample)
+        if median.value is not None:
+            self.curve.put(rows, median.value)
+        self._row_counts.move_to_end(rows)
+
+    def keep(self, most: int) -> None:
+        """Forget the row counts learned longest ago until at most so many are left."""
+        while len(self._row_counts) > most:
+            self.forget(next(iter(self._row_counts)))
 
     def forget(self, rows: int) -> bool:
         """Forget one row count; returns whether any is left."""
-        del self.points[rows]
-        if self.points:
-            self._redraw()
-        return bool(self.points)
+        del self._row_counts[rows]
+        self.curve.drop(rows)
+        return len(self._row_counts) > 0
 
-    def comparable(self) -> bool:
-        """Whether at least two row counts have an estimate of their own."""
-        return sum(point.median.value is not None for point in self.points.values()) > 1
-
-    def best_rows(self, efficiency: float) -> int:
-        """Smallest row count whose rows per ns are within ``efficiency`` of the best; all while that is unknown."""
-        if self.times[self._max_rows] is None:
-            return self._max_rows
-        if efficiency not in self._efficient and self.time_per_row is not None:
-            most = self.time_per_row / efficiency
-            self._efficient[efficiency] = next(
-                rows for rows, time in enumerate(self.times) if rows and time and time / rows <= most
-            )
-        return self._efficient[efficiency]
+    def samples(self, rows: int) -> list[int]:
+        """Those behind the time of this row count, shortest first; empty while it has no time of its own."""
+        return self._row_counts[rows].median.order if rows in self._row_counts else []
 
     def trial(self, available: int) -> int | None:
         """A row count below ``available`` that should be sent to learn its time, largest first; None = none.
@@ -119,41 +107,11 @@ class _Curve:
             return None
         rows = 1 << (available - 1).bit_length() - 1
         while rows:
-            point = self.points.get(rows)
-            if point is None or point.sent < TRIALS or self._sent - point.last_sent > TRIAL_AGAIN:
+            row_count = self._row_counts.get(rows)
+            if row_count is None or row_count.sent < TRIALS or self._sent - row_count.last_sent > TRIAL_AGAIN:
                 return rows
             rows >>= 1
         return None
-
-    def _redraw(self) -> None:
-        self._efficient.clear()
-        self.times = [None] * (self._max_rows + 1)
-        below: tuple[int, int] | None = None
-        for rows in sorted(self.points):
-            time = self.points[rows].drawn = self.points[rows].median.value
-            if time is None:
-                continue
-            if below is not None:
-                for between in range(below[0] + 1, rows):
-                    share = (between - below[0]) / (rows - below[0])
-                    self.times[between] = round(below[1] + share * (time - below[1]))
-            self.times[rows] = time
-            below = (rows, time)
-        self._level()
-
-    def _level(self) -> None:
-        """Let no row count seem slower than a larger one.
-
-        A batch never gets faster by a row; but a point that was measured too high would end the filling before it, so
-        that it is never measured again.
-        """
-        least: int | None = None
-        for rows in range(self._max_rows, 0, -1):
-            time = self.times[rows]
-            if time is not None:
-                least = time if least is None else min(least, time)
-                self.times[rows] = least
-        self.time_per_row = min((time / rows for rows, time in enumerate(self.times) if rows and time), default=None)
 
 
 class ServiceTimes:
@@ -161,17 +119,17 @@ class ServiceTimes:
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
-        self._by_signature: dict[Hashable, _Curve] = {}
+        self._by_signature: dict[Hashable, _History] = {}
         self._recent: OrderedDict[tuple[Hashable, int], None] = OrderedDict()
-        self._any_signature = _Curve(max_rows)
+        self._any_signature = _History(max_rows)
         self._overall = _Median()
 
     def sent(self, signature: Hashable, rows: int) -> None:
         """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""
-        curve = self._by_signature.get(signature)
-        if curve is None:
-            curve = self._by_signature[signature] = _Curve(self._max_rows)
-        curve.sent(rows)
+        history = self._by_signature.get(signature)
+        if history is None:
+            history = self._by_signature[signature] = _History(self._max_rows)
+        history.sent(rows)
         key = (signature, rows)
         self._recent[key] = None
         self._recent.move_to_end(key)
@@ -184,47 +142,33 @@ class ServiceTimes:
         if (signature, rows) in self._recent:
             self._by_signature[signature].learn(rows, sample)
         self._any_signature.learn(rows, sample)
+        self._any_signature.keep(KEYS)
         self._overall.add(sample)
 
     def estimate(self, signature: Hashable, rows: int) -> int | None:
         """Expected execution time in ns; None while nothing at all is learned."""
-        curve = self._by_signature.get(signature)
-        if curve is not None and curve.times[rows] is not None:
-            return curve.times[rows]
-        if self._any_signature.times[rows] is not None:
-            return self._any_signature.times[rows]
+        for history in self._histories(signature):
+            time = history.curve.time(rows)
+            if time is not None:
+                return time
         return self._overall.value
 
     def efficient_rows(self, signature: Hashable, available: int, efficiency: float) -> int:
         """Rows a less urgent dispatch should have (rule 1), or a smaller number now and then to learn its time."""
-        curve = self._by_signature.get(signature)
-        if curve is not None:
-            trial = curve.trial(available)
-            if trial is not None:
-                return trial
-        return self._telling(curve).best_rows(efficiency)
+        history = self._by_signature.get(signature)
+        trial = history.trial(available) if history is not None else None
+        return self._telling(signature).best_rows(efficiency) if trial is None else trial
 
     def fill_limit(self, signature: Hashable, rows: int, slowdown: float) -> int:
         """Most rows a dispatch of ``rows`` may grow to without taking over ``1 + slowdown`` times as long (rule 1)."""
-        times = self._telling(self._by_signature.get(signature)).times
-        alone = times[rows]
-        if alone is None:
-            return self._max_rows
-        allowed = alone * (1 + slowdown)
-        limit = rows
-        for more in range(rows + 1, self._max_rows + 1):
-            time = times[more]
-            if time is not None and time > allowed:
-                break
-            limit = more
-        return limit
+        return self._telling(signature).most_rows(rows, slowdown)
 
     def spread(self, signature: Hashable, rows: int) -> list[int]:
         """The samples behind an estimate, shortest first; empty where it rests on none of its own row count."""
-        for curve in (self._by_signature.get(signature), self._any_signature):
-            point = curve.points.get(rows) if curve is not None else None
-            if point is not None and point.median.value is not None:
-                return point.median.order
+        for history in self._histories(signature):
+            samples = history.samples(rows)
+            if samples:
+                return samples
         return []
 
     def cost(self, signature: Hashable, rows: int, efficiency: float) -> tuple[int, int, int]:
@@ -234,15 +178,21 @@ class ServiceTimes:
             its time; what of it exceeds the time of as many rows at ``efficiency`` of the best rows/s; the time of a
             full batch at the best.
         """
-        curve = self._telling(self._by_signature.get(signature))
-        time, per_row = curve.times[rows], curve.time_per_row
+        curve = self._telling(signature)
+        time, per_row = curve.time(rows), curve.time_per_row()
         if time is None or per_row is None:
             return 0, 0, 0
         return time, max(0, round(time - rows * per_row / efficiency)), round(per_row * self._max_rows)
 
-    def _telling(self, curve: _Curve | None) -> _Curve:
+    def _histories(self, signature: Hashable) -> list[_History]:
+        """The signature's own, if there is one, then that of all signatures together."""
+        own = self._by_signature.get(signature)
+        return [self._any_signature] if own is None else [own, self._any_signature]
+
+    def _telling(self, signature: Hashable) -> Curve:
         """The signature's own curve once it can compare row counts, else that of all signatures together."""
-        return curve if curve is not None and curve.comparable() else self._any_signature
+        history = self._histories(signature)[0]
+        return history.curve if len(history.curve) > 1 else self._any_signature.curve
 
     def _forget(self, signature: Hashable, rows: int) -> None:
         if not self._by_signature[signature].forget(rows):

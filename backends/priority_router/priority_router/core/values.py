@@ -78,7 +78,7 @@ class Request:
     """One caller's request as the core sees it.
 
     Attributes:
-        id: unique among the requests the scheduler holds; chosen by the caller of the core.
+        id: chosen by the caller of the core, who never gives it twice.
         class_name: name of one of the policy's classes.
         rows: length of the batch axis, at least 1; 1 where there is no batch axis.
         signature: equal signatures may be joined (names, dtypes, shapes without the batch axis).

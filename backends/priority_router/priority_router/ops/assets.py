@@ -17,9 +17,16 @@ package.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from priority_router.errors import SetupError
 from priority_router.hooks import LIBRARY_NAME
+
+BACKEND: Final = "priority_router"
+"""Name of the router's backend, and of its folder in a server's backend folder."""
+
+HOOKS_PLACE: Final = f"hooks/{LIBRARY_NAME}"
+"""Where the compiled hooks lie in that folder."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IN_WHEEL = _PACKAGE / "_backend"
@@ -46,7 +53,7 @@ def hooks_library() -> Path:
     Raises:
         SetupError: not compiled; the text says how to.
     """
-    return _found("the compiled hooks", _IN_WHEEL / LIBRARY_NAME, _IN_CLONE / "hooks" / LIBRARY_NAME)
+    return _found("the compiled hooks", _IN_WHEEL / LIBRARY_NAME, _IN_CLONE / HOOKS_PLACE)
 
 
 def onnxruntime_backend() -> Path:

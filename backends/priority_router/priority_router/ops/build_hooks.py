@@ -7,7 +7,6 @@ all come here.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from priority_router.errors import SetupError
 from priority_router.hooks import LIBRARY_NAME
+from priority_router.ops import command_line
 
 FOLDER = Path(__file__).resolve().parents[2] / "hooks"
 SOURCE = FOLDER / "priority_router_hooks.c"
@@ -78,19 +78,19 @@ def _compiler() -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Compiles for a clone; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="build_hooks", description="Compile the preloaded library in place.")
+    parser = command_line.parser("build_hooks", "Compile the preloaded library in place.")
     parser.add_argument("--check", action="store_true", help="only see that it compiles without a warning")
     check = parser.parse_args(arguments).check
-    try:
+
+    def run() -> int:
         if check:
             with tempfile.TemporaryDirectory() as folder:
                 build_hooks(Path(folder) / LIBRARY_NAME)
         else:
             print(build_hooks())
-    except SetupError as error:
-        print(f"build_hooks: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return 0
+
+    return command_line.exit_status(parser.prog, run)
 
 
 if __name__ == "__main__":

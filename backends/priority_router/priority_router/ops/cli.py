@@ -9,22 +9,20 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from priority_router import __version__
-from priority_router.errors import PriorityRouterError
+from priority_router.ops import command_line
 
 COMMANDS: Final = {
     "serve": ("priority_router.ops.server.serve", "run tritonserver with the router's backend and hooks"),
     "probe": ("priority_router.ops.probe.command", "ask for one real answer through the router: exit code 0 or 1"),
     "install": ("priority_router.ops.install", "write the backend folder for a server that `serve` does not start"),
     "sweep": ("priority_router.ops.sweep", "measure rows/s of a model by the rows of a batch"),
-    "bench": ("priority_router.ops.bench.cli", "measure the router against stock Triton, side by side"),
+    "bench": ("priority_router.ops.bench.command", "measure the router against stock Triton, side by side"),
 }
 """Command to the module whose ``main(words)`` runs it, and one line of help."""
-
-_EXTRAS: Final = {"tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -34,38 +32,25 @@ def main(words: Sequence[str] | None = None) -> int:
         words: arguments without the program's name; default those of the process.
 
     Returns:
-        Exit status: 0 success, 1 failure with the reason on stderr, 2 wrong use.
+        Exit status, see `command_line`.
     """
     given = list(sys.argv[1:] if words is None else words)
     width = max(map(len, COMMANDS))
-    parser = argparse.ArgumentParser(
-        prog="priority-router",
-        description="A priority lane for one Triton model shared by several classes of traffic.",
+    parser = command_line.parser(
+        "priority-router",
+        "A priority lane for one Triton model shared by several classes of traffic.",
         epilog="commands:\n" + "\n".join(f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"priority-router {__version__}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below; COMMAND --help says more")
     name = parser.parse_args(given[:1]).command
-    try:
-        return _command(name)(given[1:])
-    except PriorityRouterError as error:
-        print(f"priority-router {name}: error: {error}", file=sys.stderr)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            raise
-        print(
-            f"priority-router {name}: error: it needs the package {error.name}; "
-            f"run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'",
-            file=sys.stderr,
-        )
-    return 1
 
+    def run() -> int:
+        status: int = importlib.import_module(COMMANDS[name][0]).main(given[1:])
+        return status
 
-def _command(name: str) -> Callable[[Sequence[str]], int]:
-    run: Callable[[Sequence[str]], int] = importlib.import_module(COMMANDS[name][0]).main
-    return run
+    return command_line.exit_status(f"priority-router {name}", run)
 
 
 if __name__ == "__main__":

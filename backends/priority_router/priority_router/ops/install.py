@@ -16,10 +16,10 @@ from typing import Final
 from priority_router import __version__
 from priority_router.control import CALLS_PER_INSTANCE, OTHER_THREADS, TRITON_DEFAULT_POOL
 from priority_router.errors import SetupError
-from priority_router.hooks import GUARDED_MODELS_ENV, LIBRARY_NAME
-from priority_router.ops import assets
+from priority_router.hooks import GUARDED_MODELS_ENV
+from priority_router.ops import assets, command_line
+from priority_router.ops.assets import BACKEND, HOOKS_PLACE
 
-BACKEND: Final = "priority_router"
 MARK: Final = ".installed-by-priority-router"
 """File in the folder that says whose it is; holds the version."""
 
@@ -66,8 +66,8 @@ def install(directory: Path, *, force: bool = False) -> Path:
         raise SetupError(f"{target} exists and was not written by this command; move it away, or add --force")
     parts = {
         "model.py": assets.model_file(),
-        BACKEND: assets.package_folder(),
-        f"hooks/{LIBRARY_NAME}": assets.hooks_library(),
+        assets.package_folder().name: assets.package_folder(),
+        HOOKS_PLACE: assets.hooks_library(),
     }
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def install(directory: Path, *, force: bool = False) -> Path:
 
 def instructions(folder: Path) -> str:
     """What a server needs to be started with to use the installed backend."""
-    library = folder / "hooks" / LIBRARY_NAME
+    library = folder / HOOKS_PLACE
     lines = [
         f"wrote {folder} (priority-router {__version__})",
         "",
@@ -137,11 +137,10 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router install",
-        description="Writes DIR/priority_router, the backend with its compiled hooks, for a server that is not started "
-        "by `priority-router serve`, and prints what to start it with.",
-        allow_abbrev=False,
+    parser = command_line.parser(
+        "priority-router install",
+        "Writes DIR/priority_router, the backend with its compiled hooks, for a server that is not started by "
+        "`priority-router serve`, and prints what to start it with.",
     )
     parser.add_argument(
         "directory", metavar="DIR", help="the server's backend folder, such as /opt/tritonserver/backends"

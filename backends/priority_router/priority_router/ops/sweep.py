@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from priority_router.errors import SetupError
+from priority_router.ops import command_line
 from priority_router.ops.probe.question import Unanswerable, encode, zero_inputs
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY
 
@@ -152,12 +153,11 @@ def _question(config: Mapping[str, Any], rows: int) -> tuple[bytes, dict[str, st
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router sweep",
-        description="Measures what batches of each size give on a model, with requests of zeros to a server that runs: "
-        "rows/s, and the time of a batch. Ask the executor itself, on a server without a router in front of it (whose "
-        "guard would refuse) and without other traffic.",
-        allow_abbrev=False,
+    parser = command_line.parser(
+        "priority-router sweep",
+        "Measures what batches of each size give on a model, with requests of zeros to a server that runs: rows/s, and "
+        "the time of a batch. Ask the executor itself, on a server without a router in front of it (whose guard would "
+        "refuse) and without other traffic.",
     )
     parser.add_argument("--url", default=DEFAULT_URL, help="(default %(default)s)")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="model to ask (default %(default)s)")
@@ -168,29 +168,22 @@ def _parser() -> argparse.ArgumentParser:
         help="row counts (default powers of two up to the model's max_batch_size)",
     )
     parser.add_argument(
-        "--instances", type=_count, default=1, metavar="N", help="of the model, over all GPUs (default %(default)s)"
+        "--instances",
+        type=command_line.whole_number(1),
+        default=1,
+        metavar="N",
+        help="of the model, over all GPUs (default %(default)s)",
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=DEFAULT_SECONDS, metavar="S", help="for each (default %(default)g)"
+        "--seconds",
+        type=command_line.seconds,
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help="for each (default %(default)g)",
     )
     return parser
 
 
-def _count(word: str) -> int:
-    if word.isascii() and word.isdigit() and int(word) > 0:
-        return int(word)
-    raise argparse.ArgumentTypeError(f"{word!r} is not a whole number above 0")
-
-
 def _row_counts(word: str) -> list[int]:
-    return sorted({_count(part) for part in word.split(",")})
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < 1e5:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
+    count = command_line.whole_number(1)
+    return sorted({count(part) for part in word.split(",")})

@@ -7,7 +7,8 @@ Triton tells nobody: it has to be asked, request by request, at 63 to 95 us each
 
 - a dispatch was sent, so that the requests of the next one are known: each of them that has waited over 20 ms is asked
   before its turn, in the time that the executor takes for the dispatch before it;
-- a class refused a request for its limit: its oldest requests are asked, since each one found frees a place;
+- a class refused a request for its limit: its requests are asked in turn, since each one found frees a place; all full
+  classes together take up to 5 % of a core;
 - otherwise, within 2 % of a core, all waiting requests in turn and those of the next dispatch again, by halves.
 
 The bound that follows: with N requests waiting for over 20 ms a cancel is noticed within about N x 8 ms plus 30 ms
@@ -20,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from priority_router.core.values import MILLISECOND
@@ -40,16 +41,36 @@ PERIOD: Final = 10 * MILLISECOND
 IDLE_PERIOD: Final = 100 * MILLISECOND
 """ns between two looks while nothing waits; at most this much later a first request is noticed at all."""
 
-BURST: Final = 4 * MILLISECOND
-"""ns of asking that may be saved up, so that a pause of the sweep does not end in a long one."""
+SWEEP_BURST: Final = 4 * MILLISECOND
+"""ns of sweeping that may be saved up, so that a pause of the sweep does not end in a long one."""
+
+FULL_CLASS_SHARE: Final = 0.05
+"""Of one core, for asking the requests of full classes, however many classes are full."""
+
+FULL_CLASS_BURST: Final = 5 * MILLISECOND
+"""ns of that which may be saved up: once a class is found full, about 60 requests are asked at once."""
 
 GROUP: Final = 8
 """Requests asked between two holds of the lock; a reply to one of them may wait that long (under 1 ms)."""
 
-FULL_CLASS_CHECKS: Final = 64
-"""Questions after a class was found full; at 80 us each and at most every 100 ms: 5 % of a core."""
 
-FULL_CLASS_PERIOD: Final = 100 * MILLISECOND
+class _Allowance:
+    """A share of one core for asking; what is not used is saved up, within a limit.
+
+    Attributes:
+        left: ns that may be spent; below 0 where the last questions took longer than was left.
+    """
+
+    def __init__(self, share: float, most: int, now: int) -> None:
+        self._share = share
+        self._most = most
+        self._earned = now
+        self.left = float(most)
+
+    def earn(self, now: int) -> None:
+        """Adds the share of the time since the last call."""
+        self.left = min(self._most, self.left + self._share * (now - self._earned))
+        self._earned = now
 
 
 class Cancels:
@@ -69,9 +90,9 @@ class Cancels:
         self._bell.acquire()
         self._round: Iterator[int] = iter(())
         self._due_next = False
-        self._budget = 0.0
-        self._last_look = clock()
-        self._last_full: dict[str, int] = {}
+        self._full: dict[str, Iterator[int]] = {}  # the rounds under way, that of the longest unasked class first
+        self._sweep_allowance = _Allowance(SWEEP_SHARE, SWEEP_BURST, clock())
+        self._full_allowance = _Allowance(FULL_CLASS_SHARE, FULL_CLASS_BURST, clock())
         self.checks = 0
 
     def dispatched(self, oldest: int) -> None:
@@ -104,39 +125,42 @@ class Cancels:
         now = self._clock()
         if self._dispatched:
             self._dispatched = False
-            for ids in _groups(self._driver.due(MIN_WAIT)):
+            due = iter(self._driver.due(MIN_WAIT))
+            while ids := _group(due):
                 self._poll(self._driver.borrow(ids, now - MIN_WAIT))
-        for name in self._driver.full_classes():
-            if now - self._last_full.get(name, 0) >= FULL_CLASS_PERIOD:
-                self._last_full[name] = now
-                self._ask_class(name, now)
+        self._ask_full_classes(now)
         self._sweep(now)
 
-    def _ask_class(self, name: str, now: int) -> None:
-        asked = 0
-        for ids in _groups(self._driver.waiting_ids()):
-            jobs = self._driver.borrow(ids, now, name)
-            self._poll(jobs)
-            asked += len(jobs)
-            if asked >= FULL_CLASS_CHECKS:
-                return
+    def _ask_full_classes(self, now: int) -> None:
+        """Goes on with the round of each full class, the classes by turns."""
+        self._full_allowance.earn(now)
+        for name in self._driver.full_classes():
+            if name not in self._full:
+                self._full[name] = iter(self._driver.waiting_ids(name))
+        while self._full and self._full_allowance.left > 0:
+            begun = self._clock()
+            name = next(iter(self._full))
+            unasked = self._full.pop(name)
+            if ids := _group(unasked):
+                self._full[name] = unasked
+                self._poll(self._driver.borrow(ids, begun))
+            self._full_allowance.left -= self._clock() - begun
 
     def _sweep(self, now: int) -> None:
-        self._budget = min(BURST, self._budget + SWEEP_SHARE * (now - self._last_look))
-        self._last_look = now
+        self._sweep_allowance.earn(now)
         rounds = 0
-        while self._budget > 0 and rounds < 2:
+        while self._sweep_allowance.left > 0 and rounds < 2:
             begun = self._clock()
             self._due_next = not self._due_next
             if self._due_next:
                 ids = self._driver.due(MIN_WAIT)[:GROUP]
             else:
-                ids = list(itertools.islice(self._round, GROUP))
+                ids = _group(self._round)
                 if not ids:
                     rounds += 1
                     self._round = iter(self._driver.waiting_ids())
             self._poll(self._driver.borrow(ids, begun - MIN_WAIT))
-            self._budget -= self._clock() - begun
+            self._sweep_allowance.left -= self._clock() - begun
 
     def _poll(self, jobs: list[Job]) -> None:
         if not jobs:
@@ -156,7 +180,6 @@ class Cancels:
             self._bell.release()
 
 
-def _groups(ids: Iterable[int]) -> Iterator[list[int]]:
-    remaining = iter(ids)
-    while group := list(itertools.islice(remaining, GROUP)):
-        yield group
+def _group(ids: Iterator[int]) -> list[int]:
+    """The next few; empty at the end."""
+    return list(itertools.islice(ids, GROUP))

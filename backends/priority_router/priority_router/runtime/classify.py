@@ -7,7 +7,8 @@ A header source is a header that Triton's front end forwards as a request parame
 ``--grpc-header-forward-pattern``). Triton appends forwarded headers to the parameters of the request body and marks
 neither, so one that stands there alone cannot be told from the other. A name that stands there twice, in any spelling,
 is therefore refused: where the gateway sets the header on every request, a client's own header or body parameter of
-that name can then never be the one that counts.
+that name can then never be the one that counts. (Triton's generate endpoints forward nothing: docs/policy.md says what
+a gateway must do about them.)
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Executor:
             outputs, error = self._read(call, response)
         except Exception as fault:  # noqa: BLE001 - its callers are answered
             ended = self._clock()
-            error = InternalFault(f"the router failed to call executor {self._name!r}: {fault!r}")
+            error = InternalFault(f"executor {self._name!r} could not be called")
             self._log.exception("executor call", f"calling {self._name} failed", fault)
         return self._driver.completed(call, ended - started if started is not None else 0, outputs, error)
 
@@ -104,12 +104,12 @@ class Executor:
         if response.has_error():
             error = response.error()
             return None, executor_error(error.message(), self._codes.name(error.code()), self._name)
-        outputs = [(tensor.name(), tensor.as_numpy()) for tensor in response.output_tensors()]
-        for name, array in outputs:
-            if array is None:
-                return None, ExecutorFailed(
-                    f"executor {self._name!r}: output {name!r} has a datatype without numpy form"
-                )
+        outputs = []
+        for tensor in response.output_tensors():
+            try:
+                outputs.append((tensor.name(), tensor.as_numpy()))
+            except self._pb.TritonModelException as unreadable:  # BF16, or memory of a GPU all the same
+                return None, ExecutorFailed(f"executor {self._name!r}, output {tensor.name()!r}: {unreadable}")
         if not self._batched:
             return [outputs], None
         try:

@@ -12,6 +12,7 @@ is exact at any rate; only the ``# TYPE`` lines say counter.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +33,11 @@ class Exporter:
         self._gauges: set[_Key] = set()
 
     def flush(self, samples: Iterable[Sample]) -> None:
-        """Sends what changed since the last flush; a metric appears with its first sample, at 0 if need be."""
+        """Sends what changed since the last flush; a metric appears with its first sample, at 0 if need be.
+
+        Raises:
+            Exception: Triton's, when it does not take a number; the next flush sends that one and those after it.
+        """
         for family, labels, value in samples:
             key = (family.name, labels)
             metric = self._metrics.get(key)
@@ -42,19 +47,36 @@ class Exporter:
                 if not family.counter:
                     self._gauges.add(key)
             change = value - self._exported[key]
-            self._exported[key] = value
             # Gauges, too, are moved by increments: `set` keeps the interpreter's lock for its whole round trip, and a
             # router that is being replaced shares its gauges with its successor, where both together are the truth.
             if change > 0 or (change < 0 and not family.counter):
                 metric.increment(change)
+                self._exported[key] = value
 
     def close(self) -> None:
-        """Takes the gauges back to 0 and gives everything up, metrics before their families."""
-        for key, metric in self._metrics.items():
-            if key in self._gauges and self._exported[key]:
-                metric.increment(-self._exported[key])
-        self._metrics.clear()
-        self._families.clear()
+        """Takes the gauges back to 0, and keeps the metrics for a successor.
+
+        A router that is reloaded begins before its predecessor ends. Triton gives both the same counter behind equal
+        names and labels, but counts its holders per family object: what one of them deletes the other goes on writing
+        to, and the server's heap breaks. What was ever exported is therefore never deleted, a few KB per reload.
+
+        Raises:
+            Exception: Triton's, when it does not take a number; the rest is done all the same.
+        """
+        failure = None
+        for key in self._gauges:
+            try:
+                if self._exported[key]:
+                    self._metrics[key].increment(-self._exported[key])
+            except Exception as error:  # noqa: BLE001 - raised below
+                failure = error
+        for family in self._families.values():
+            # For good: the interpreter's end must not delete them either. A family holds its metrics.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(family))
+        for held in (self._gauges, self._metrics, self._families):
+            held.clear()
+        if failure is not None:
+            raise failure
 
     def _create(self, family: Family, labels: tuple[tuple[str, str], ...]) -> Any:
         made = self._families.get(family.name)

@@ -32,7 +32,7 @@ class Sources:
     """Where the numbers come from.
 
     Attributes:
-        tallies: of the reply threads.
+        tallies: one per thread that answers requests.
         lateness: of the timer.
         counters: reads the families without labels.
         received: requests taken in.
@@ -90,19 +90,19 @@ class Housekeeping:
     def run(self) -> None:
         """Keeps house until stopped."""
         while not self._stop.wait(DRAIN_POLL_SECONDS):
-            try:
-                self.step()
-            except Exception as error:  # noqa: BLE001 - the next round may do better
-                self._log.exception("housekeeping", "housekeeping failed", error)
+            self.step()
 
     def step(self) -> None:
-        """One round."""
+        """One round; what fails in it is logged, and tried again in its next turn."""
         now = self._clock()
-        self._look_for_drain()
+        with self._log.caught("looking for the order to drain failed"):
+            self._look_for_drain()
         if now - self._flushed >= FLUSH_PERIOD:
             self._flushed = now
-            self._look_at_hooks(now)
-            self._exporter.flush(samples(self._readings()))
+            with self._log.caught("looking at the hooks failed"):
+                self._look_at_hooks(now)
+            with self._log.caught("exporting the metrics failed"):
+                self._exporter.flush(samples(self._readings()))
         if now - self._period_began >= LATENESS_PERIOD:
             self._period_began = now
             self._sources.lateness.next_period()
@@ -111,25 +111,35 @@ class Housekeeping:
         """Ends ``run``."""
         self._stop.set()
 
-    def close(self) -> None:
-        """After ``run``: the last numbers, then gives up metrics and channel."""
-        self._exporter.flush(samples(self._readings()))
-        self._exporter.close()
+    def close(self, server_answers: bool = True) -> None:
+        """The last numbers, then gives up metrics, channel and counters; what fails keeps nothing else open.
+
+        Args:
+            server_answers: False where a thread is stuck in a call to Triton, in which this one would be stuck, too:
+                the metrics are then left as they are.
+        """
+        if server_answers:
+            with self._log.caught("exporting the last numbers failed"):
+                self._exporter.flush(samples(self._readings()))
+            with self._log.caught("giving up the metrics failed"):
+                self._exporter.close()
         if self._channel is not None:
-            self._channel.close()
+            with self._log.caught("signing off from serve failed"):
+                self._channel.close()
         if self._hooks is not None:
-            self._hooks.close()
+            with self._log.caught("closing the hooks' counters failed"):
+                self._hooks.close()
 
     def _look_for_drain(self) -> None:
         if self._channel is None or self._drained:
             return
         if not self._draining and self._channel.drain_requested():
-            self._draining = True
             self._driver.drain()
+            self._draining = True
             self._log.info("draining: new requests are refused, waiting ones served")
         if self._draining and self._driver.idle and self._unanswered() == 0:
-            self._drained = True
             self._channel.report_drained()
+            self._drained = True
 
     def _unanswered(self) -> int:
         return self._sources.received() - sum(tally.answered for tally in self._sources.tallies)

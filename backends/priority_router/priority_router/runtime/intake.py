@@ -57,8 +57,6 @@ class Intake:
         tensors: list[tuple[str, Array]] = []
         for tensor in request.inputs():
             name, array = tensor.name(), tensor.as_numpy()
-            if array is None:
-                raise InvalidRequest(f"input {name!r}: this datatype has no numpy form and cannot be routed")
             if name == CLASS_TENSOR:
                 class_tensor = array
             else:

@@ -10,18 +10,24 @@ import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _QUIET_SECONDS = 1.0
 
 
 class Log:
-    """Writes to the server's log under the router's name."""
+    """Writes to the server's log under the router's name.
+
+    Attributes:
+        name: the router model.
+        prefix: how each of its lines begins.
+    """
 
     def __init__(self, logger: Any, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self.prefix = f"priority_router {name}:"
         self._logger = logger
-        self._name = name
         self._clock = clock
         self._lock = threading.Lock()
         self._last: dict[str, float] = {}
@@ -53,6 +59,14 @@ class Log:
         trace = "".join(traceback.format_exception(error)).rstrip()
         self.error(kind, f"{text}\n{trace}")
 
+    @contextlib.contextmanager
+    def caught(self, text: str) -> Iterator[None]:
+        """Logs what the block raises as a fault of that kind, so that what follows the block is done all the same."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - see above
+            self.exception(text, text, error)
+
     def _write(self, write: Callable[[str], None], text: str) -> None:
         with contextlib.suppress(Exception):
-            write(f"priority_router {self._name}: {text}")
+            write(f"{self.prefix} {text}")

@@ -111,7 +111,9 @@ EXECUTOR_COUNT: Final = _counter("executor_seconds_count", _EXECUTOR_TEXT)
 EXECUTOR_SUM: Final = _counter("executor_seconds_sum", _EXECUTOR_TEXT)
 QUEUE_SIZE: Final = _gauge("queue_size", "Requests that wait in the router")
 IN_FLIGHT_ROWS: Final = _gauge("in_flight_rows", "Rows that the executor has not answered")
-WORST_BLOCKING: Final = _gauge("worst_blocking_seconds", "Longest time behind one less urgent executor call")
+WORST_BLOCKING: Final = _gauge(
+    "worst_blocking_seconds", "Longest time behind one less urgent executor call, in the last one to two minutes"
+)
 DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
 DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
 WRITTEN_OFF: Final = _gauge("lost_dispatches", "Executor calls given up whose answer has not come")

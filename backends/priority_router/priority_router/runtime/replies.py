@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to replies: the only place that sends a caller anything.
+"""Answers to replies: the only place that makes what a caller gets.
 
 Law: exactly one response with the FINAL flag per answer. A response that cannot be built becomes an error; one that
 cannot be sent is logged and counted, since Triton takes no second one.
@@ -37,6 +37,7 @@ class Replies:
         self._batched = batched
         self._log = log
         self._final = pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+        self._fault = f"router {log.name!r} failed on this request; the server's log says why (look for {log.prefix!r})"
 
     def send(self, answer: Answer, tally: Tally) -> None:
         """Sends one answer and counts it."""
@@ -48,7 +49,7 @@ class Replies:
             response = self._refusal(error)
         except Exception as fault:  # noqa: BLE001 - the caller is told
             self._log.exception("reply", "building a reply failed", fault)
-            error = InternalFault(f"the router failed to build the reply: {fault!r}")
+            error = InternalFault("the reply could not be built")
             response = self._refusal(error)
         try:
             job.sender.send(response, self._final)
@@ -60,8 +61,14 @@ class Replies:
         outcome = Outcome.SUCCESS if error is None else error.outcome
         tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
 
+    def without_sender(self, error: RequestError, tally: Tally) -> Any:
+        """The response to a request that ``execute`` itself must hand back, counted as answered."""
+        tally.count(None, error.outcome, None, None)
+        return self._refusal(error)
+
     def _refusal(self, error: RequestError) -> Any:
-        return self._pb.InferenceResponse([], self._pb.TritonError(str(error), self._codes.constant(error.code)))
+        text = self._fault if isinstance(error, InternalFault) else str(error)
+        return self._pb.InferenceResponse([], self._pb.TritonError(text, self._codes.constant(error.code)))
 
     def _response(self, job: Job) -> Any:
         tensor = self._pb.Tensor

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the runtime together: threads, queues, and what runs beside the requests.
 
-Law: wiring. Threads: Triton's own calls ``execute``; two per executor instance and eight more (for calls given up) call
-the executor; four send replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch).
+Law: wiring. Threads: Triton's own calls ``execute``; ``executor_threads`` call the executor; ``REPLY_THREADS`` send
+replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch).
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from priority_router.config import RouterPolicy
-from priority_router.control import REPLY_THREADS, WRITTEN_OFF_LIMIT, RouterChannel
+from priority_router.control import (
+    CALLS_PER_INSTANCE,
+    LATE_BOUND_CALLS_PER_INSTANCE,
+    REPLY_THREADS,
+    WRITTEN_OFF_LIMIT,
+    RouterChannel,
+)
 from priority_router.errors import InternalFault, RequestError
 from priority_router.hooks import HookCounters
 from priority_router.runtime import metrics, threads
@@ -57,7 +63,8 @@ class Surroundings:
 
 def executor_threads(policy: RouterPolicy) -> int:
     """Threads that call the executor: for what may be in flight, and for what may be lost in calls given up."""
-    per_instance = 4 if policy.scheduling.shared_executor else 2
+    shared = policy.scheduling.shared_executor
+    per_instance = CALLS_PER_INSTANCE if shared else LATE_BOUND_CALLS_PER_INSTANCE
     return per_instance * policy.scheduling.instances + WRITTEN_OFF_LIMIT
 
 
@@ -87,13 +94,18 @@ class Router:
         codes = ErrorCodes(pb.TritonError)
         classes = [traffic_class.name for traffic_class in policy.scheduling.classes]
         tallies = [metrics.Tally(classes) for _ in range(REPLY_THREADS)]
+        self._returned = metrics.Tally(classes)
         self._driver = Driver(policy.scheduling, clock, self._calls.put, self._answers.put, log)
         self._intake = Intake(policy)
         self._executor = Executor(pb, policy, self._driver, codes, clock, log)
         self._cancels = Cancels(self._driver, clock, log)
         self._driver.on_send = self._cancels.dispatched
         sources = Sources(
-            tallies, self._lateness, self._counters, lambda: self._received, lambda: self._executor.levels_sent
+            [*tallies, self._returned],
+            self._lateness,
+            self._counters,
+            lambda: self._received,
+            lambda: self._executor.levels_sent,
         )
         self._housekeeping = Housekeeping(
             self._driver,
@@ -105,37 +117,50 @@ class Router:
             clock,
             log,
         )
-        replies = Replies(pb, codes, policy.scheduling.max_batch_size > 0, log)
+        self._replies = replies = Replies(pb, codes, policy.scheduling.max_batch_size > 0, log)
 
-        self._calls.start([self._executor.serve] * executor_threads(policy))
-        self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
-        self._loops: list[threading.Thread] = [
-            threads.start("timer", self._run_timer),
-            threads.start("cancels", self._cancels.run),
-            threads.start("housekeeping", self._housekeeping.run),
-        ]
+        self._loops: list[threading.Thread] = []
+        try:
+            self._calls.start([self._executor.serve] * executor_threads(policy))
+            self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
+            loops = {"timer": self._run_timer, "cancels": self._cancels.run, "housekeeping": self._housekeeping.run}
+            for name, loop in loops.items():
+                self._loops.append(threads.start(name, loop))
+        except BaseException:
+            self.close()
+            raise
 
-    def execute(self, requests: Sequence[Any]) -> None:
+    def execute(self, requests: Sequence[Any]) -> list[Any] | None:
         """Takes in one call of Triton's; never blocks, never raises.
 
-        Every request is answered once, later, by a reply thread: those that cannot be read at once, the others when the
-        driver finishes them.
+        Every request is answered once, by a reply thread later: those that cannot be read at once, the others when the
+        driver finishes them. Only one without a sender cannot be left to them.
+
+        Returns:
+            None as a rule; otherwise one entry per request, with the response to each that has no sender.
         """
         now = self._clock()
         self._received += len(requests)
         jobs = []
-        for request in requests:
-            job = Job(request.get_response_sender(), now)
+        returned: dict[int, Any] = {}
+        for index, request in enumerate(requests):
+            job = None
+            # Triton takes an exception for the answer to the whole call, also to what is in other threads' hands.
             try:
+                job = Job(request.get_response_sender(), now)
                 self._intake.fill(job, request)
                 jobs.append(job)
-            except RequestError as error:
-                self._answers.put(Answer(job, error))
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
-                self._log.exception("intake", "reading a request failed", fault)
-                self._answers.put(Answer(job, InternalFault(f"the router failed to read the request: {fault!r}")))
+                error = self._intake_error(fault)
+                if job is not None:
+                    self._answers.put(Answer(job, error))
+                else:
+                    returned[index] = self._replies.without_sender(error, self._returned)
         if jobs:
-            self._driver.submit(jobs)
+            # They are the driver's now, also when it fails on its way out: it gives up calls without an answer.
+            with self._log.caught("submitting requests failed"):
+                self._driver.submit(jobs)
+        return [returned.get(index) for index in range(len(requests))] if returned else None
 
     def close(self) -> None:
         """Stops every thread; Triton calls ``finalize`` only after every request was answered."""
@@ -144,14 +169,24 @@ class Router:
         self._housekeeping.stop()
         for thread in self._loops:
             thread.join(STOP_SECONDS)
-        if not (self._calls.stop(STOP_SECONDS) and self._answers.stop(STOP_SECONDS)):
+        called = self._calls.stop(STOP_SECONDS)
+        answered = self._answers.stop(STOP_SECONDS) and not any(thread.is_alive() for thread in self._loops)
+        if not (called and answered):
             self._log.warning("a thread is still in a call to Triton and is left behind")
-        self._housekeeping.close()
+        # A call of the executor may hang because of the executor; everything else asks the server itself.
+        self._housekeeping.close(server_answers=answered)
+
+    def _intake_error(self, fault: Exception) -> RequestError:
+        if isinstance(fault, RequestError):
+            return fault
+        self._log.exception("intake", "reading a request failed", fault)
+        return InternalFault("the request could not be read")
 
     def _run_timer(self) -> None:
         while (late := self._driver.alarm.wait()) is not None:
             self._lateness.add(late)
-            self._driver.tick()
+            with self._log.caught("acting on the timer failed"):
+                self._driver.tick()
 
     def _counters(self) -> Mapping[metrics.Family, float]:
         return {

@@ -32,12 +32,11 @@ def check_numpy(pb: Any) -> None:
     """Sends an array through the stub's own conversions; some pairs of stub and numpy garble it without an error."""
     sent = np.array([[110, 1]], dtype=np.int64)
     came = pb.Tensor.from_dlpack("u", pb.Tensor("t", sent).to_dlpack()).as_numpy()
-    if came is None or came.shape != sent.shape or not np.array_equal(came, sent):
-        found = None if came is None else came.tolist()
+    if not np.array_equal(came, sent):
         raise SetupError(
             f"numpy {np.__version__} ({np.__file__}) does not work with this server's Python stub: "
-            f"{sent.tolist()} came back as {found}. The stub runs {sys.executable or 'python'} in {sys.prefix}; "
-            "install numpy < 2 there, or use Triton 24.11 or later"
+            f"{sent.tolist()} came back as {came.tolist()}. The stub runs {sys.executable or 'python'} in "
+            f"{sys.prefix}; install numpy < 2 there, or use Triton 24.11 or later"
         )
 
 

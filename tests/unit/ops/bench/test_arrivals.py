@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
+from priority_router.core.values import SECOND
+from priority_router.ops.bench.arrivals import poisson
+from priority_router.ops.loads import ClassLoad
 
 ONLINE, BACKGROUND = ClassLoad("online", 16), ClassLoad("background", 110)
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 import json
+import os
 
 import pytest
 from priority_router.errors import SetupError
-from priority_router.ops.bench import cli, report
+from priority_router.ops import result_file
+from priority_router.ops.bench import command, experiment, report
 from priority_router.ops.bench.experiment import Results, _rotated
 from priority_router.ops.bench.scenarios import SCENARIOS
 
@@ -28,7 +30,7 @@ def results(**changes):
 
 def test_json_says_what_was_run_and_what_came_out():
     document = json.loads(json.dumps(report.as_json(results(), ["priority-router", "bench"])))
-    assert document["schema"] == "priority-router-bench/1"
+    assert document["schema"] == report.SCHEMA
     assert document["versions"]["triton"] == "2.51.0"
     assert document["seed"] == 4
     assert document["command"] == ["priority-router", "bench"]
@@ -63,6 +65,10 @@ def test_a_missed_aim_is_said():
     ("made", "words"),
     [
         (results(interrupted=True), "interrupted"),
+        (
+            results(scenario=dataclasses.replace(SCENARIOS["overload"], rounds=1, seconds=2.5, arms=("levels",))),
+            "shortened: 1 of 3 rounds, 2.5 of 25 s, without levels+hooks, router, router-plain",
+        ),
         (
             results(rounds=[{"router": summary(late_p99_ms=7, online=FAST)}]),
             "router: requests were sent up to 7.0 ms late",
@@ -107,12 +113,30 @@ def test_rounds_begin_with_another_arm_each():
 )
 def test_wrong_use_is_refused_before_anything_runs(words, capsys):
     with pytest.raises(SystemExit) as stopped:
-        cli.main(words)
+        command.main(words)
     assert stopped.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("folder", "shown"), [("/somewhere/else", "x.json"), ("", "x.json"), ("below", "below/x.json"), ("..", "x.json")]
+)
+def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machine(
+    tmp_path, monkeypatch, folder, shown
+):
+    written = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(result_file, "check_writable", lambda path: None)
+    monkeypatch.setattr(result_file, "write", lambda path, document: written.append(document["command"]))
+    monkeypatch.setattr(experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed))
+    for base in (folder, tmp_path / folder):
+        options = ["--arms=router,levels", "--rounds", "3", "--duration=2.5", "--seed", "0"]
+        assert command.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0
+    expected = ["--arms", "router,levels", "--rounds", "3", "--duration", "2.5", "--seed", "0", "--json", shown]
+    assert written == [["priority-router", "bench", "overload", *expected]] * 2
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_minutes_of_measuring(tmp_path):
     for target in (tmp_path, tmp_path / "missing" / "x.json"):
         with pytest.raises(SetupError, match="--json"):
-            cli.main(["overload", "--json", str(target)])
+            command.main(["overload", "--json", str(target)])

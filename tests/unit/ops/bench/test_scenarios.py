@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from priority_router.config import parse_policy
-from priority_router.ops.bench.aims import ALL, Metric
+from priority_router.ops.bench.aims import ALL, Metric, step_name
 from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
-    ExecutorShape,
     batching_block,
     policy_text,
     routes,
     write_repository,
 )
-from priority_router.ops.bench.cli import estimated_seconds
-from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE, SCENARIOS, step_name
+from priority_router.ops.bench.command import estimated_seconds
+from priority_router.ops.bench.scenarios import SCENARIOS
+from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, OVERLOAD, ExecutorShape
+from priority_router.ops.simulate.scenarios import SCENARIOS as SIMULATED
 
 SHAPE = ExecutorShape(batch_us=50_000, row_us=100, max_batch_size=4)
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
@@ -37,17 +38,14 @@ def test_aims_speak_of_arms_and_classes_that_exist(scenario):
         assert {metric.arm for metric in metrics} <= {"", *scenario.arms}
 
 
-def test_the_floor_that_an_aim_names_is_the_executors():
-    [floor] = [aim.base for aim in SCENARIOS["overload"].aims if isinstance(aim.base, float)]
-    assert floor == SCENARIOS["overload"].floor_ms == 75
+def test_the_floor_is_half_a_batch_and_ones_own():
+    assert OVERLOAD.executor.floor_ms == 75
 
 
 @every_scenario
 def test_open_loads_exceed_the_capacity(scenario):
-    shape = scenario.executor
     if scenario.loads:
-        full_us = shape.batch_us + shape.max_batch_size * shape.row_us
-        assert sum(load.rate for load in scenario.loads) > shape.max_batch_size * 1e6 / full_us
+        assert sum(load.rate for load in scenario.loads) > scenario.executor.rows_per_s
 
 
 def test_a_run_of_everything_is_bounded():
@@ -100,3 +98,17 @@ def test_who_calls_whom():
     shared = routes(ARMS["router-plain"], LEVELS, [BACKGROUND])
     assert shared[ONLINE].model == "router"
     assert (shared[BACKGROUND].model, shared[BACKGROUND].parameters) == (EXECUTOR, None)
+
+
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name in SIMULATED])
+def test_the_simulator_has_the_same_load(name):
+    measured, simulated = SCENARIOS[name], SIMULATED[name]
+    executor = measured.executor
+    for rows in (1, executor.max_batch_size):
+        assert simulated.times.expected(rows, now=0) == (executor.batch_us + rows * executor.row_us) * 1_000
+    assert (simulated.max_batch_size, simulated.instances) == (executor.max_batch_size, executor.instances)
+    assert {load.name: load.rate for load in measured.loads} == {
+        ONLINE: simulated.online,
+        BACKGROUND: simulated.background,
+    }
+    assert simulated.shared is (measured.direct == (BACKGROUND,))

@@ -15,7 +15,9 @@ from support.shipped import MODELS
 def test_the_rule_is_that_of_the_named_repository(tmp_path):
     copy = tmp_path / "models"
     shutil.copytree(MODELS / "file_type_features", copy / "file_type_features")
-    assert filetype.load_rule(copy).features_of_bytes(b"#!/bin/sh\n").shape == (2048,)
+    features = filetype.load_rule(copy).features_of_bytes(b"#!/bin/sh\n")
+    assert features is not None
+    assert features.shape == (2048,)
     source = copy / "file_type_features" / "1" / "file_features.py"
     source.write_text(source.read_text().replace("MINIMUM_BYTES: Final = 8", "MINIMUM_BYTES: Final = 20"))
     assert filetype.load_rule(copy).features_of_bytes(b"#!/bin/sh\n") is None

@@ -29,7 +29,9 @@ def test_the_body_carries_the_file_and_its_class(script, capsys):
     body = json.loads(capsys.readouterr().out)
     content, traffic_class = body["inputs"]
     assert (content["name"], content["shape"], content["datatype"]) == ("bytes", [1, 2048], "INT32")
-    assert content["data"] == filetype.load_rule(MODELS).features_of_file(script).tolist()
+    features = filetype.load_rule(MODELS).features_of_file(script)
+    assert features is not None
+    assert content["data"] == features.tolist()
     assert traffic_class == {"name": "CLASS", "shape": [1, 1], "datatype": "BYTES", "data": ["online"]}
     assert body["outputs"][0] == {"name": "target_label", "parameters": {"classification": 3}}
 
@@ -55,6 +57,6 @@ def test_elsewhere_the_model_repository_is_named(script, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     assert request.main([str(script)]) == 1
     assert capsys.readouterr().err.startswith(
-        "request: model_repository/file_type_features/1/file_features.py is missing"
+        "request: error: model_repository/file_type_features/1/file_features.py is missing"
     )
     assert request.main([str(script), "--model-repository", str(MODELS)]) == 0

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 from priority_router.errors import SetupError
@@ -23,6 +24,8 @@ def test_nvidias_server_wins_where_present(tmp_path):
 def test_the_embedded_server_has_the_stub_of_the_running_minor_version(tmp_path):
     found = installation.find(tmp_path / "none")
     assert found.embedded
+    assert found.stub is not None
+    assert found.python is not None
     assert found.stub.parent.name == "{}.{}".format(*sys.version_info[:2])
     assert (found.python.parent / "python3").exists()
     assert [folder.name for folder in found.libraries][1:] == ["nvidia_pytriton.libs"]
@@ -110,13 +113,13 @@ class Answer:
     """What a started program would have said."""
 
     def __init__(self, monkeypatch, stdout="", stderr="", status=0):
-        self.commands = []
+        self.commands: list[tuple[Any, Any]] = []
 
-        def run(command, **options):
-            self.commands.append((command, options["env"]))
+        def run(command, environment, given_up):
+            self.commands.append((command, environment))
             return subprocess.CompletedProcess(command, status, stdout, stderr)
 
-        monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(installation, "_run", run)
 
 
 @pytest.fixture

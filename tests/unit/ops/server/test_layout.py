@@ -50,11 +50,13 @@ def test_embedded_backends(embedded):
         "triton_python_backend_utils.py",
     ]
     assert names(layout.backends / "priority_router") == ["hooks", "model.py", "priority_router"]
+    assert layout.hooks is not None
     assert layout.hooks.resolve() == assets.hooks_library()
 
 
 def test_the_stub_is_a_copy_so_that_its_mode_is_the_servers_own(embedded):
     layout = Layout(embedded, hooks=False)
+    assert layout.stub is not None
     layout.stub.chmod(0o100)
     assert stat.S_IMODE(embedded.stub.stat().st_mode) == 0o755
 

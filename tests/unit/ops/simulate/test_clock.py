@@ -26,7 +26,8 @@ def test_what_is_scheduled_for_the_past_runs_now_and_not_before_what_is_due():
 
 
 def test_a_run_until_a_moment_includes_it_and_leaves_the_rest():
-    loop, seen = EventLoop(), []
+    loop = EventLoop()
+    seen: list[int] = []
     for time in (10, 20, 21):
         loop.at(time, seen.append, time)
     loop.run(until=20)

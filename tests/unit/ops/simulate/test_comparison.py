@@ -50,7 +50,9 @@ def test_the_command_prints_a_table_and_writes_the_numbers(tmp_path, capsys):
     assert all(arm in printed for arm in (ORACLE, *SCHEDULERS))
 
 
-@pytest.mark.parametrize(("words", "reason"), [(["nonsense"], "no scenario 'nonsense'"), (["--seconds", "9"], "10 se")])
+@pytest.mark.parametrize(
+    ("words", "reason"), [(["nonsense"], "no scenario 'nonsense'"), (["--seconds", "9"], "of at least 10")]
+)
 def test_wrong_use_is_told(words, reason, capsys):
     with pytest.raises(SystemExit) as stop:
         main(words)

@@ -13,7 +13,7 @@ class Rig:
 
     def __init__(self, *, instances=1, max_batch_size=4, levels=True, times=None, **options):
         self.loop = EventLoop()
-        self.ran = []
+        self.ran: list[tuple[int, int, str]] = []
         self.executor = ModelledExecutor(
             self.loop,
             ExecutorShape(instances, max_batch_size, levels),

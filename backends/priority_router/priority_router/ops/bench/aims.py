@@ -8,16 +8,26 @@ rounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from priority_router.ops.bench.stats import RoundSummary, Spread
 
-ALL = "*"
+ALL: Final = "*"
 """In place of a class name: rows of all classes together."""
+
+ROUTER_ARMS: Final = ("router", "router-plain")
+"""The arms that aims judge; the first one decides, others are shown."""
+
+_STEP: Final = " in flight"
 
 Rounds = Sequence[Mapping[str, RoundSummary]]
 """For each round the summaries of the arms that finished it, by arm name."""
+
+
+def step_name(in_flight: int) -> str:
+    """What a closed-loop step is called where a class name stands."""
+    return f"{in_flight}{_STEP}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,16 @@ class Metric:
     what: str
     class_name: str = ALL
     arm: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it is, in words; the arm left out."""
+        if self.what == "busy":
+            return "executor busy"
+        number = self.what.replace("rows_per_s", "rows/s").removesuffix("_ms")
+        if self.class_name == ALL:
+            return number
+        return f"{number} at {self.class_name}" if self.class_name.endswith(_STEP) else f"{self.class_name} {number}"
 
     def of(self, arms: Mapping[str, RoundSummary], judged: str) -> float | None:
         """The number in one round; None where it was not measured."""
@@ -50,7 +70,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """One expectation.
+    """One expectation; made by `at_most` and `at_least`.
 
     Attributes:
         text: what is compared, in words.
@@ -69,7 +89,7 @@ class Aim:
     at_most: bool
     base: Metric | float | None = None
     by: Literal["ratio", "difference"] = "ratio"
-    arms: tuple[str, ...] = ("router", "router-plain")
+    arms: tuple[str, ...] = ROUTER_ARMS
 
     def value(self, arms: Mapping[str, RoundSummary], judged: str) -> float | None:
         """The judged value in one round; None where a part of it was not measured."""
@@ -82,6 +102,47 @@ class Aim:
         if self.by == "difference":
             return value - base
         return value / base if base else None
+
+
+def at_most(
+    limit: float, metric: Metric, *, of: str | None = None, above: str | None = None, of_floor_ms: float | None = None
+) -> Aim:
+    """An aim that a number is not above a limit.
+
+    Args:
+        limit: the limit.
+        metric: the number, on the router's arms.
+        of: the limit is a share of the same number on this arm, which itself is not judged.
+        above: the limit is what may come on top of the same number on this arm.
+        of_floor_ms: the limit is a multiple of this floor.
+    """
+    return _aim(limit, metric, True, of, above, of_floor_ms)
+
+
+def at_least(limit: float, metric: Metric, *, of: str | None = None) -> Aim:
+    """An aim that a number is not below a limit; see `at_most`."""
+    return _aim(limit, metric, False, of, None, None)
+
+
+def _aim(
+    limit: float, metric: Metric, at_most: bool, of: str | None, above: str | None, of_floor_ms: float | None
+) -> Aim:
+    arms = tuple(arm for arm in ROUTER_ARMS if arm not in (of, above))
+    if of_floor_ms is not None:
+        text = f"{metric.text} / floor of {of_floor_ms:g} ms (half a batch + its own)"
+        return Aim(text, metric, limit, at_most, of_floor_ms, arms=arms)
+    if above is not None:
+        text = f"{metric.text} - that of {above}, ms"
+        return Aim(text, metric, limit, at_most, replace(metric, arm=above), "difference", arms)
+    if of is not None:
+        those = "those" if metric.what == "rows_per_s" else "that"
+        return Aim(f"{metric.text} / {those} of {of}", metric, limit, at_most, replace(metric, arm=of), arms=arms)
+    return Aim(metric.text, metric, limit, at_most, arms=arms)
+
+
+def limit_text(at_most: bool, limit: float) -> str:
+    """A limit and its direction in words."""
+    return f"at {'most' if at_most else 'least'} {limit:g}"
 
 
 @dataclass(frozen=True, slots=True)

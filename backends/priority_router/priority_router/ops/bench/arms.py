@@ -13,13 +13,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from priority_router.config import POLICY_FILE
+from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
+from priority_router.ops.assets import BACKEND
 from priority_router.ops.bench.wire import Route
+from priority_router.ops.loads import ExecutorShape
 
 EXECUTOR = "executor"
 ROUTER = "router"
 
-# Triton's own limit for what a router accepts in one request, in executor batches.
 _ROUTER_BATCHES = 16
+"""Largest request that a router accepts, in executor batches: what the documents advise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +59,6 @@ ARMS: Mapping[str, Arm] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorShape:
-    """The executor that all arms of a scenario share.
-
-    Attributes:
-        batch_us: microseconds that a batch takes whatever its size.
-        row_us: microseconds that each row adds.
-        max_batch_size: rows per batch.
-        instances: batches at a time.
-    """
-
-    batch_us: int
-    row_us: int
-    max_batch_size: int
-    instances: int = 1
-
-
 def write_repository(
     repository: Path, arm: Arm, shape: ExecutorShape, levels: Mapping[str, int], shared: bool = False
 ) -> None:
@@ -104,7 +91,7 @@ def batching_block(levels: int) -> str:
 def write_executor(folder: Path, shape: ExecutorShape, batching: str) -> None:
     """Writes the sleeping executor into a model folder."""
     (folder / "1").mkdir(parents=True)
-    shutil.copyfile(Path(__file__).with_name("executor_model.py"), folder / "1" / "model.py")
+    shutil.copyfile(Path(__file__).with_name("sleeping_executor.py"), folder / "1" / "model.py")
     parameters = "".join(
         f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
         for key, value in (("batch_us", shape.batch_us), ("row_us", shape.row_us))
@@ -124,17 +111,17 @@ def _write_router(folder: Path, mode: str, shape: ExecutorShape, levels: Mapping
     (folder / "1").mkdir(parents=True)
     (folder / "config.pbtxt").write_text(
         f'name: "{folder.name}"\n'
-        'backend: "priority_router"\n'
+        f'backend: "{BACKEND}"\n'
         f"max_batch_size: {_ROUTER_BATCHES * shape.max_batch_size}\n"
         'input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] },\n'
-        '        { name: "CLASS" data_type: TYPE_STRING dims: [ 1 ] optional: true } ]\n'
+        f'        {{ name: "{CLASS_TENSOR}" data_type: TYPE_STRING dims: [ 1 ] optional: true }} ]\n'
         'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] },\n'
-        '         { name: "ROUTER_QUEUE_US" data_type: TYPE_INT64 dims: [ 1 ] },\n'
-        '         { name: "ROUTER_EXECUTOR_US" data_type: TYPE_INT64 dims: [ 1 ] } ]\n'
+        f'         {{ name: "{QUEUE_OUTPUT}" data_type: TYPE_INT64 dims: [ 1 ] }},\n'
+        f'         {{ name: "{EXECUTOR_OUTPUT}" data_type: TYPE_INT64 dims: [ 1 ] }} ]\n'
         "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
         "dynamic_batching { }\n"
     )
-    (folder / "1" / "policy.toml").write_text(policy_text(mode, EXECUTOR, shape, levels, shared))
+    (folder / "1" / POLICY_FILE).write_text(policy_text(mode, EXECUTOR, shape, levels, shared))
 
 
 def policy_text(mode: str, executor: str, shape: ExecutorShape, levels: Mapping[str, int], shared: bool) -> str:

@@ -12,15 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SECOND = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ClassLoad:
-    """One class of a load: its name and its mean rate in requests per second."""
-
-    name: str
-    rate: float
+from priority_router.core.values import SECOND
+from priority_router.ops.loads import ClassLoad
 
 
 @dataclass(frozen=True, slots=True, eq=False)

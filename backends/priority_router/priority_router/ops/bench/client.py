@@ -15,8 +15,8 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 
+from priority_router.core.values import SECOND
 from priority_router.ops.bench import wire
-from priority_router.ops.bench.arrivals import SECOND
 
 _CHUNK = 1 << 16
 # Sends between two looks at the replies: enough to catch up after a late wake-up, few enough not to delay time stamps.

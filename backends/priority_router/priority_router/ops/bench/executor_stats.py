@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from priority_router.ops.bench.arrivals import SECOND
+from priority_router.core.values import SECOND
 from priority_router.ops.bench.load import LoadError
 
 _TIMEOUT_SECONDS = 10.0
@@ -78,8 +78,20 @@ def get_json(address: str, path: str) -> Any:
     return json.loads(body)
 
 
+def over(address: str, model: str, begin: int, end: int) -> tuple[ExecutorStats, ExecutorStats]:
+    """Waits for two monotonic times in ns and reads a model's statistics at each.
+
+    Raises:
+        LoadError: see `read`.
+    """
+    sleep_until(begin)
+    before = read(address, model)
+    sleep_until(end)
+    return before, read(address, model)
+
+
 def sleep_until(at: int) -> None:
-    """Sleeps until a monotonic time in ns; returns at once if it has passed."""
+    """Waits for a monotonic time in ns."""
     left = at - time.monotonic_ns()
     if left > 0:
         time.sleep(left / SECOND)

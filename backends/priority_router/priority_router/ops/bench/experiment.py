@@ -14,14 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
+from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
 from priority_router.ops.bench import executor_stats, load
-from priority_router.ops.bench.aims import Verdict, judge
+from priority_router.ops.bench.aims import Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
-from priority_router.ops.bench.arrivals import SECOND, Schedule, poisson
+from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import LEVELS, ONLINE, Scenario, step_name
+from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
+from priority_router.ops.loads import LEVELS, ONLINE
 from priority_router.ops.server import Server
 
 _PAYLOAD = {"X": np.ones((1, 4), dtype=np.float32)}
@@ -87,27 +89,28 @@ def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Resu
         repository = Path(folder) / "models"
         repository.mkdir()
         write_repository(repository, arm, scenario.executor, LEVELS, shared=bool(scenario.direct))
-        server = Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log")
         try:
-            server.start()
-            results.triton = executor_stats.get_json(server.http, "/v2")["version"]
-            target = Target(server.http, routes(arm, LEVELS, scenario.direct), [_PAYLOAD])
-            if scenario.in_flight:
-                return _closed_steps(scenario, target)
-            schedule = poisson(scenario.loads, scenario.warmup_seconds + scenario.seconds, (seed, number))
-            return measure(
-                target,
-                schedule,
-                executor=EXECUTOR,
-                instances=scenario.executor.instances,
-                warmup_s=scenario.warmup_seconds,
-                settle=[ONLINE],
-                grace_s=scenario.grace_seconds,
-            )
+            with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
+                results.triton = executor_stats.get_json(server.http, "/v2")["version"]
+                target = Target(server.http, routes(arm, LEVELS, scenario.direct), [_PAYLOAD])
+                return _measure_arm(scenario, target, seed, number)
         except PriorityRouterError as error:
             raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
-        finally:
-            server.kill()
+
+
+def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int) -> RoundSummary:
+    if scenario.in_flight:
+        return _closed_steps(scenario, target)
+    schedule = poisson(scenario.loads, scenario.warmup_seconds + scenario.seconds, (seed, number))
+    return measure(
+        target,
+        schedule,
+        executor=EXECUTOR,
+        instances=scenario.executor.instances,
+        warmup_s=scenario.warmup_seconds,
+        settle=[ONLINE],
+        grace_s=scenario.grace_seconds,
+    )
 
 
 def measure(
@@ -139,10 +142,8 @@ def measure(
     with load.begin(
         target, schedule, settle=None if settle is None else list(settle), grace_s=grace_s, processes=processes
     ) as running:
-        executor_stats.sleep_until(running.start + int(warmup_s * SECOND))
-        before = executor_stats.read(target.address, executor)
-        executor_stats.sleep_until(running.start + schedule.duration)
-        after = executor_stats.read(target.address, executor)
+        begin, end = running.start + int(warmup_s * SECOND), running.start + schedule.duration
+        before, after = executor_stats.over(target.address, executor, begin, end)
         ledger = running.result()
     return summarise(ledger, warmup_s, after.busy_since(before, instances), after.mean_batch_since(before))
 

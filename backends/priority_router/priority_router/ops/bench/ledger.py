@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priority_router.ops.bench.arrivals import SECOND
+from priority_router.core.values import SECOND
 
 _COLUMNS = ("class_index", "rows", "scheduled", "sent", "done", "outcome", "queue_us")
 

@@ -17,14 +17,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
 from priority_router.interface import QUEUE_OUTPUT
 from priority_router.ops.bench import wire
-from priority_router.ops.bench.arrivals import SECOND, Schedule
+from priority_router.ops.bench.arrivals import Schedule
 from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome, Route, Tensor
@@ -119,7 +121,9 @@ class Running:
         self._workers = workers
         for _, pipe in workers:
             if not pipe.poll(_READY_SECONDS):
-                raise LoadError(f"a generator process was not ready after {_READY_SECONDS:.0f} s")
+                raise LoadError(
+                    f"a generator process was not ready after {_READY_SECONDS:.0f} s; is this machine too busy?"
+                )
             _receive(pipe)
         self.start = time.monotonic_ns() + _LEAD_NS
         for _, pipe in workers:
@@ -134,14 +138,14 @@ class Running:
         return Ledger.merge([_receive(pipe) for _, pipe in self._workers])
 
 
-def _receive(pipe: Connection) -> Ledger:
+def _receive(pipe: Connection) -> Any:
     try:
         message = pipe.recv()
     except EOFError:
         raise LoadError("a generator process ended before its time") from None
     if isinstance(message, str):
         raise LoadError(f"a generator process failed: {message}")
-    return message  # type: ignore[no-any-return]
+    return message
 
 
 @contextmanager
@@ -174,12 +178,6 @@ def begin(
     ]
     with _started(jobs) as running:
         yield running
-
-
-def run(target: Target, schedule: Schedule, **options: object) -> Ledger:
-    """Replays a schedule to its end; the options are those of ``begin``."""
-    with begin(target, schedule, **options) as running:  # type: ignore[arg-type]
-        return running.result()
 
 
 @contextmanager

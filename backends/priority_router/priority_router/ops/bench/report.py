@@ -16,10 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from priority_router import __version__
-from priority_router.ops.bench.aims import Verdict
+from priority_router.ops.bench.aims import Verdict, limit_text
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.experiment import Results
-from priority_router.ops.bench.stats import QUANTILES, ClassSummary, RoundSummary, Spread
+from priority_router.ops.bench.scenarios import shortened
+from priority_router.ops.bench.stats import QUANTILES, ClassSummary, RoundSummary, Spread, errors_among
 from priority_router.ops.bench.wire import Outcome
 
 SCHEMA: Final = "priority-router-bench/1"
@@ -55,7 +56,7 @@ def as_json(results: Results, command: Sequence[str]) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "seed": results.seed,
         "interrupted": results.interrupted,
-        "scenario": {**asdict(results.scenario), "floor_ms": results.scenario.floor_ms},
+        "scenario": {**asdict(results.scenario), "floor_ms": results.scenario.executor.floor_ms},
         "rounds": [{name: summary.as_json() for name, summary in finished.items()} for finished in results.rounds],
         "arms": {name: _over_rounds(_summaries(results, name)) for name in _arms(results)},
         "aims": [asdict(verdict) for verdict in results.verdicts()],
@@ -104,12 +105,12 @@ def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
 
 def warnings(results: Results) -> list[str]:
     """What a reader must know before believing the numbers."""
-    found = []
+    scenario = results.scenario
+    left_out = shortened(asdict(scenario))
+    found = [left_out] if left_out else []
     if results.interrupted:
         found.append("interrupted: the numbers cover the rounds that were complete")
-    shape = results.scenario.executor
-    batch_ms = (shape.batch_us + shape.row_us * shape.max_batch_size) / 1e3
-    limit = max(LATE_MS, LATE_SHARE * batch_ms)
+    limit = max(LATE_MS, LATE_SHARE * scenario.executor.full_batch_us / 1e3)
     for name in _arms(results):
         summaries = _summaries(results, name)
         late = max(summary.late_p99_ms for summary in summaries)
@@ -136,7 +137,7 @@ def as_text(results: Results) -> str:
         numbers = _over_rounds(_summaries(results, name))
         for position, (class_name, one) in enumerate(numbers["classes"].items()):
             rows.append(_class_row(name if position == 0 else "", class_name, one))
-            rows[-1].append(_cell(numbers["busy"], 100, "%") if position == 0 else "")
+            rows[-1].append(cell(numbers["busy"], 100, "%") if position == 0 else "")
     lines += _aligned(rows)
     lines += ["", f"median (lowest-highest) of {_round_count(results)}; latency from the scheduled time"]
     lines += [f"  {name}: {ARMS[name].meaning}" for name in _arms(results)]
@@ -154,27 +155,27 @@ def _round_count(results: Results) -> str:
 
 def _class_row(arm: str, class_name: str, one: Mapping[str, Any]) -> list[str]:
     outcomes = one["outcomes"]
-    success, unanswered = outcomes[Outcome.SUCCESS.label], outcomes[Outcome.UNANSWERED.label]
-    refused = sum(outcomes.values()) - success - unanswered
-    answered = f"{success}" + (f" +{refused} refused" if refused else "")
+    refused = errors_among(outcomes)
+    answered = f"{outcomes[Outcome.SUCCESS.label]}" + (f" +{refused} refused" if refused else "")
     return [
         arm,
         class_name,
         answered,
-        str(unanswered),
-        _cell(one["rows_per_s"]),
-        *(_cell(one["latency"][name]) for name in QUANTILES),
+        str(outcomes[Outcome.UNANSWERED.label]),
+        cell(one["rows_per_s"]),
+        *(cell(one["latency"][name]) for name in QUANTILES),
     ]
 
 
-def _cell(spread: Mapping[str, float] | None, scale: float = 1.0, unit: str = "") -> str:
+def cell(spread: Mapping[str, float] | None, scale: float = 1.0, unit: str = "") -> str:
+    """Median and, where they differ, lowest and highest of a `Spread` as the JSON has it."""
     if spread is None:
         return "-"
-    median, low, high = (_short(spread[key] * scale) for key in ("median", "low", "high"))
+    median, low, high = (short(spread[key] * scale) for key in ("median", "low", "high"))
     return f"{median}{unit}" if low == high else f"{median}{unit} ({low}-{high})"
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Three digits, and all of those before the point."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
@@ -186,7 +187,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def verdict_text(verdict: Verdict) -> str:
     """One aim in one line."""
-    limit = f"at {'most' if verdict.at_most else 'least'} {verdict.limit:g}"
+    limit = limit_text(verdict.at_most, verdict.limit)
     if verdict.reached is None:
         return f"not measured  {verdict.arm}: {verdict.text}, {limit}"
     word = "met   " if verdict.met else "missed"

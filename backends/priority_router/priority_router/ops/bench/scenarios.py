@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from priority_router.ops.bench.aims import ALL, Aim, Metric
-from priority_router.ops.bench.arms import ARMS, ExecutorShape
-from priority_router.ops.bench.arrivals import ClassLoad
-
-ONLINE = "online"
-BACKGROUND = "background"
-LEVELS: Mapping[str, int] = {ONLINE: 1, BACKGROUND: 2}
+from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
+from priority_router.ops.bench.arms import ARMS
+from priority_router.ops.loads import FAST, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,138 +44,80 @@ class Scenario:
     aims: tuple[Aim, ...] = ()
     arms: tuple[str, ...] = tuple(ARMS)
 
-    @property
-    def floor_ms(self) -> float:
-        """Mean time of a newcomer that cannot preempt: half of the batch that runs, and its own, both full."""
-        rows = self.executor.max_batch_size
-        return 1.5 * (self.executor.batch_us + rows * self.executor.row_us) / 1e3
+
+AIMS: Mapping[str, tuple[Aim, ...]] = {
+    "overload": (
+        at_least(0.96, Metric("busy")),
+        at_most(1.10, Metric("p50_ms", ONLINE), of_floor_ms=OVERLOAD.executor.floor_ms),
+        at_most(0.60, Metric("p99_ms", ONLINE), of="levels"),
+    ),
+    "linear": (
+        at_most(0.50, Metric("p50_ms", ONLINE), of="levels+hooks"),
+        at_least(0.95, Metric("rows_per_s", ALL), of="levels+hooks"),
+    ),
+    "fast": (at_least(0.95, Metric("rows_per_s", ALL), of="levels+hooks"),),
+    "shared": (
+        at_most(0.10, Metric("p99_ms", ONLINE), of="router-plain"),
+        at_most(1.50, Metric("p99_ms", ONLINE), of="levels+hooks"),
+    ),
+    "overhead": (
+        at_least(0.40, Metric("rows_per_s", step_name(64)), of="levels+hooks"),
+        at_most(1.20, Metric("p50_ms", step_name(1)), above="levels+hooks"),
+    ),
+}
+"""What the router is expected to reach, by scenario."""
 
 
-def step_name(in_flight: int) -> str:
-    """What a closed-loop step is called where a class name stands."""
-    return f"{in_flight} in flight"
+def _open_loop(name: str, load: Load, **times: Any) -> Scenario:
+    executor, classes = load.executor, load.classes
+    return Scenario(name, _meaning(load), executor, classes, direct=load.direct, aims=AIMS[name], **times)
 
 
-_OVERLOAD_EXECUTOR = ExecutorShape(batch_us=50_000, row_us=0, max_batch_size=4)
-_OVERLOAD_FLOOR_MS = 75.0
-_OVERLOAD_LOADS = (ClassLoad(ONLINE, 16), ClassLoad(BACKGROUND, 110))
+def _closed_loop(name: str, executor: ExecutorShape, in_flight: tuple[int, ...], **times: Any) -> Scenario:
+    steps = " and ".join(map(str, in_flight))
+    meaning = f"an executor that does nothing, up to {executor.max_batch_size} rows; {steps} requests in flight"
+    return Scenario(name, meaning, executor, in_flight=in_flight, aims=AIMS[name], **times)
+
+
+def _meaning(load: Load) -> str:
+    executor = load.executor
+    costs = ((executor.batch_us, "batch"), (executor.row_us, "row"))
+    times = " and ".join(f"{cost / 1e3:g} ms per {unit}" for cost, unit in costs if cost)
+    rates = " and ".join(f"{one.name} {one.rate:g}" for one in load.classes)
+    words = f"{times}, up to {executor.max_batch_size} rows; {rates} rows/s, {load.demand:.2f} times the capacity"
+    direct = "".join(f"; {name} calls the executor directly, at its default level" for name in load.direct)
+    return words + direct
+
 
 SCENARIOS: Mapping[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        Scenario(
-            "overload",
-            "50 ms per batch of up to 4; online 16 and background 110 rows/s, 1.6 times the capacity",
-            _OVERLOAD_EXECUTOR,
-            _OVERLOAD_LOADS,
-            aims=(
-                Aim("executor busy", Metric("busy"), 0.96, at_most=False),
-                Aim(
-                    "online p50 / floor of 75 ms (half a batch + its own)",
-                    Metric("p50_ms", ONLINE),
-                    1.10,
-                    at_most=True,
-                    base=_OVERLOAD_FLOOR_MS,
-                ),
-                Aim(
-                    "online p99 / that of levels",
-                    Metric("p99_ms", ONLINE),
-                    0.6,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "levels"),
-                ),
-            ),
-        ),
-        Scenario(
-            "linear",
-            "4.1 ms per row, batches of up to 8; online 20 and background 230 rows/s, just above the capacity",
-            ExecutorShape(batch_us=0, row_us=4_100, max_batch_size=8),
-            (ClassLoad(ONLINE, 20), ClassLoad(BACKGROUND, 230)),
-            seconds=20.0,
-            aims=(
-                Aim(
-                    "online p50 / that of levels+hooks",
-                    Metric("p50_ms", ONLINE),
-                    0.5,
-                    at_most=True,
-                    base=Metric("p50_ms", ONLINE, "levels+hooks"),
-                ),
-                Aim(
-                    "rows/s / those of levels+hooks",
-                    Metric("rows_per_s", ALL),
-                    0.95,
-                    at_most=False,
-                    base=Metric("rows_per_s", ALL, "levels+hooks"),
-                ),
-            ),
-        ),
-        Scenario(
-            "fast",
-            "5 ms per batch of up to 4; online 100 and background 800 rows/s, 1.1 times the capacity",
-            ExecutorShape(batch_us=5_000, row_us=0, max_batch_size=4),
-            (ClassLoad(ONLINE, 100), ClassLoad(BACKGROUND, 800)),
-            seconds=15.0,
-            warmup_seconds=4.0,
-            aims=(
-                Aim(
-                    "rows/s / those of levels+hooks",
-                    Metric("rows_per_s", ALL),
-                    0.95,
-                    at_most=False,
-                    base=Metric("rows_per_s", ALL, "levels+hooks"),
-                ),
-            ),
-        ),
-        Scenario(
-            "shared",
-            "as overload, but background calls the executor directly at its default level",
-            _OVERLOAD_EXECUTOR,
-            _OVERLOAD_LOADS,
-            # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
-            grace_seconds=45.0,
-            direct=(BACKGROUND,),
-            aims=(
-                Aim(
-                    "online p99 / that of router-plain",
-                    Metric("p99_ms", ONLINE),
-                    0.1,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "router-plain"),
-                    arms=("router",),
-                ),
-                Aim(
-                    "online p99 / that of levels+hooks",
-                    Metric("p99_ms", ONLINE),
-                    1.5,
-                    at_most=True,
-                    base=Metric("p99_ms", ONLINE, "levels+hooks"),
-                ),
-            ),
-        ),
-        Scenario(
-            "overhead",
-            "an executor that does nothing, batches of up to 32; closed loop, 1 and 64 requests in flight",
-            ExecutorShape(batch_us=0, row_us=0, max_batch_size=32),
-            in_flight=(1, 64),
-            seconds=5.0,
-            warmup_seconds=1.0,
-            aims=(
-                Aim(
-                    "rows/s at 64 in flight / those of levels+hooks",
-                    Metric("rows_per_s", step_name(64)),
-                    0.40,
-                    at_most=False,
-                    base=Metric("rows_per_s", step_name(64), "levels+hooks"),
-                ),
-                Aim(
-                    "p50 at 1 in flight - that of levels+hooks, ms",
-                    Metric("p50_ms", step_name(1)),
-                    1.2,
-                    at_most=True,
-                    base=Metric("p50_ms", step_name(1), "levels+hooks"),
-                    by="difference",
-                ),
-            ),
-        ),
+        _open_loop("overload", OVERLOAD),
+        _open_loop("linear", LINEAR, seconds=20.0),
+        _open_loop("fast", FAST, seconds=15.0, warmup_seconds=4.0),
+        # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
+        _open_loop("shared", SHARED, grace_seconds=45.0),
+        _closed_loop("overhead", ExecutorShape(0, 0, max_batch_size=32), (1, 64), seconds=5.0, warmup_seconds=1.0),
     )
 }
+
+
+def shortened(run: Mapping[str, Any]) -> str:
+    """What of its scenario a run left out, in words; empty where nothing.
+
+    Args:
+        run: the scenario as it was run, as values of JSON.
+    """
+    whole = SCENARIOS[run["name"]]
+    left_out = [
+        f"{run[key]:g} of {full:g} {unit}"
+        for key, full, unit in (
+            ("rounds", whole.rounds, "rounds"),
+            ("seconds", whole.seconds, "s"),
+            ("warmup_seconds", whole.warmup_seconds, "s of warm-up"),
+        )
+        if run[key] < full
+    ]
+    if missing := [arm for arm in whole.arms if arm not in run["arms"]]:
+        left_out.append(f"without {', '.join(missing)}")
+    return f"shortened: {', '.join(left_out)}" if left_out else ""

@@ -6,12 +6,13 @@ Law: pure arithmetic on ledgers. A quantile is a latency that was seen (nearest 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from priority_router.ops.bench.arrivals import SECOND
+from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome
 
@@ -78,6 +79,11 @@ class Spread:
         return cls(float(np.median(values)), float(min(values)), float(max(values)))
 
 
+def errors_among(outcomes: Mapping[str, int]) -> int:
+    """Requests that were answered, but with an error, among outcomes by label."""
+    return sum(outcomes.values()) - outcomes[Outcome.SUCCESS.label] - outcomes[Outcome.UNANSWERED.label]
+
+
 def summarise(
     ledger: Ledger, warmup_s: float = 0.0, busy: float | None = None, mean_batch: float | None = None
 ) -> RoundSummary:
@@ -124,7 +130,7 @@ def summarise(
     )
 
 
-def _quantiles(values: np.ndarray) -> dict[str, float]:  # type: ignore[type-arg]
+def _quantiles(values: NDArray[np.float64]) -> dict[str, float]:
     if not len(values):
         return {}
     found = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")

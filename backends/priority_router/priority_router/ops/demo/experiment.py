@@ -17,17 +17,18 @@ import numpy as np
 import tritonclient.http
 
 from priority_router.config import POLICY_FILE, load_policy
+from priority_router.core.values import SECOND
 from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.bench import executor_stats, load
-from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, ExecutorShape, policy_text, routes
-from priority_router.ops.bench.arrivals import SECOND, ClassLoad, poisson
+from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, policy_text, routes
+from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import BACKGROUND, LEVELS, ONLINE
 from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
+from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
 from priority_router.ops.server import Server
 
 SHOWN_ARMS = ("levels", "levels+hooks", "router")
@@ -162,12 +163,8 @@ def serving(models: Path, arm: Arm, shape: ExecutorShape) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="priority-router-demo-") as folder:
         repository = Path(folder) / "models"
         write_repository(repository, models, arm, shape)
-        server = Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log")
-        try:
-            server.start()
+        with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
             yield server
-        finally:
-            server.kill()
 
 
 def write_repository(repository: Path, models: Path, arm: Arm, shape: ExecutorShape) -> None:
@@ -193,10 +190,8 @@ def measure_capacity(server: Server, shape: ExecutorShape, samples: Sequence[Sam
     payloads = [{filetype.INPUT: sample.features} for sample in samples]
     target = Target(server.http, {ONLINE: routes(ARMS["levels+hooks"], LEVELS)[ONLINE]}, payloads)
     with load.begin_closed(target, ONLINE, _in_flight(shape), WARMUP_SECONDS + CAPACITY_SECONDS) as running:
-        executor_stats.sleep_until(running.start + int(WARMUP_SECONDS * SECOND))
-        before = executor_stats.read(server.http, EXECUTOR)
-        executor_stats.sleep_until(running.start + int((WARMUP_SECONDS + CAPACITY_SECONDS) * SECOND))
-        after = executor_stats.read(server.http, EXECUTOR)
+        begin = running.start + int(WARMUP_SECONDS * SECOND)
+        before, after = executor_stats.over(server.http, EXECUTOR, begin, begin + int(CAPACITY_SECONDS * SECOND))
         running.result()
     mean_batch = after.mean_batch_since(before)
     if mean_batch is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.ops.bench.arms import ARMS
-from priority_router.ops.bench.stats import RoundSummary
+from priority_router.ops.bench.stats import RoundSummary, errors_among
 from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.demo.experiment import Capacity, Classified, Results
 
@@ -42,7 +42,7 @@ def _arm(name: str, summary: RoundSummary) -> list[str]:
     lines = []
     for position, (class_name, one) in enumerate(summary.classes.items()):
         answered, waiting = one.outcomes[Outcome.SUCCESS.label], one.outcomes[Outcome.UNANSWERED.label]
-        failed = sum(one.outcomes.values()) - answered - waiting
+        failed = errors_among(one.outcomes)
         times = [f"{one.latency[key]:.0f}" if key in one.latency else "-" for key in _TIMES]
         first = name if position == 0 else ""
         lines.append(_ROW.format(first, class_name, answered, waiting, failed, f"{one.rows_per_s:.1f}", *times))

@@ -6,7 +6,6 @@ usage: python -m priority_router.ops.demo.request FILE [--class NAME] [--top N] 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
+from priority_router.ops import command_line
 from priority_router.ops.demo import filetype
 
 
@@ -47,28 +47,37 @@ def _tensor(name: str, datatype: str, row: Sequence[object]) -> dict[str, object
 
 def main(words: Sequence[str] | None = None) -> int:
     """Prints the body; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="request", description="JSON body of a request for a file's type.")
+    parser = command_line.parser("request", "JSON body of a request for a file's type.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--class", dest="traffic_class", metavar="NAME", help="default: the router's default class")
-    parser.add_argument("--top", type=int, default=1, metavar="N", help="likeliest labels to ask for (default 1)")
+    parser.add_argument(
+        "--top",
+        type=command_line.whole_number(1),
+        default=1,
+        metavar="N",
+        help="likeliest labels to ask for (default %(default)s)",
+    )
     parser.add_argument(
         "--model-repository", type=Path, default=Path("model_repository"), metavar="DIR", help="default %(default)s"
     )
     options = parser.parse_args(words)
+
+    def run() -> int:
+        features = _features(options.file, filetype.load_rule(options.model_repository))
+        print(json.dumps(body(features, options.traffic_class, options.top), separators=(",", ":")))
+        return 0
+
+    return command_line.exit_status(parser.prog, run)
+
+
+def _features(file: Path, rule: filetype.FeatureRule) -> NDArray[np.int32]:
     try:
-        rule = filetype.load_rule(options.model_repository)
-        features = rule.features_of_file(options.file)
-    except SetupError as error:
-        print(f"request: {error}", file=sys.stderr)
-        return 1
+        features = rule.features_of_file(file)
     except OSError as error:
-        print(f"request: {options.file}: {error.strerror}", file=sys.stderr)
-        return 1
+        raise SetupError(f"{file}: {error.strerror}") from error
     if features is None:
-        print(f"request: {options.file} is too short: the model needs {rule.MINIMUM_BYTES} bytes", file=sys.stderr)
-        return 1
-    print(json.dumps(body(features, options.traffic_class, options.top), separators=(",", ":")))
-    return 0
+        raise SetupError(f"{file} is too short: the model needs {rule.MINIMUM_BYTES} bytes")
+    return features
 
 
 if __name__ == "__main__":

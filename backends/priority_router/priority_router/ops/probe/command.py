@@ -8,13 +8,14 @@ import contextlib
 import http.client
 import json
 import queue
-import sys
 import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from priority_router.errors import PriorityRouterError
+from priority_router.ops import command_line
 from priority_router.ops.probe.question import Unanswerable, encode, zero_inputs
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
@@ -22,7 +23,7 @@ DEFAULT_MODEL: Final = "router"
 DEFAULT_SECONDS: Final = 5.0
 
 
-class ProbeFailed(Exception):
+class ProbeFailed(PriorityRouterError):
     """No answer, or an error for an answer; the text is the reason in one line."""
 
 
@@ -33,15 +34,17 @@ def main(words: Sequence[str]) -> int:
         words: options.
 
     Returns:
-        0 after a real answer, else 1.
+        0.
+
+    Raises:
+        ProbeFailed: no real answer.
     """
     options = _parser().parse_args(words)
     started = time.monotonic()
     try:
         probe(options.url, options.model, options.timeout, options.class_name)
     except ProbeFailed as reason:
-        print(f"priority-router probe: {options.model} at {options.url}: {reason}", file=sys.stderr)
-        return 1
+        raise ProbeFailed(f"{options.model} at {options.url}: {reason}") from reason
     print(f"{options.model} at {options.url} answered in {(time.monotonic() - started) * 1e3:.0f} ms")
     return 0
 
@@ -160,11 +163,10 @@ def _ask_grpc(address: urllib.parse.SplitResult, model: str, timeout: float, cla
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router probe",
-        description="Asks for one real answer: exit code 0 when it comes in time, 1 with the reason when not. "
-        "Unlike the health endpoints it notices a router whose process has died.",
-        allow_abbrev=False,
+    parser = command_line.parser(
+        "priority-router probe",
+        "Asks for one real answer: exit code 0 when it comes in time, 1 with the reason when not. Unlike the health "
+        "endpoints it notices a router whose process has died.",
     )
     parser.add_argument(
         "--url", default=DEFAULT_URL, help="http://, https:// or (with tritonclient) grpc:// (default %(default)s)"
@@ -179,19 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=command_line.seconds,
         default=DEFAULT_SECONDS,
         metavar="SECONDS",
         help="for everything (default %(default)g)",
     )
     return parser
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < threading.TIMEOUT_MAX:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")

@@ -8,6 +8,7 @@ anything starts. Without the checks a missing libpython looks like a frozen serv
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,6 +17,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,9 +29,14 @@ NVIDIA_SERVER: Final = Path("/opt/tritonserver/bin/tritonserver")
 EMBEDDED_PYTHONS: Final = ((3, 11), (3, 12))
 EMBEDDED_GLIBC: Final = (2, 35)
 _PROBE_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.1
 _NUMPY_QUESTION: Final = (
     "import json, sys, numpy; print(json.dumps([sys.version_info[:2], numpy.__version__, numpy.__file__]))"
 )
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -130,21 +138,20 @@ def libpython_folder() -> Path:
     )
 
 
-def check_stub(stub: Path, environment: dict[str, str]) -> None:
+def check_stub(stub: Path, environment: dict[str, str], given_up: Callable[[], bool] = _never) -> None:
     """Starts the stub once without arguments: it must load its libraries and reach its own usage message.
 
     Args:
         stub: the copy that the server will start.
         environment: exactly what the server will be given.
+        given_up: asked now and then whether to stop waiting.
 
     Raises:
-        SetupError: the loader's own words.
+        SetupError: the loader's own words, or it was given up.
     """
     # The server takes any other status than 1 as a missing execute permission and then narrows the file's mode.
     try:
-        run = subprocess.run(
-            [stub], env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
-        )
+        run = _run([str(stub)], environment, given_up)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(
             f"the Python stub {stub} cannot be started ({error}); if its folder forbids programs (noexec), set TMPDIR "
@@ -155,20 +162,24 @@ def check_stub(stub: Path, environment: dict[str, str]) -> None:
         raise SetupError(f"the Python stub {stub} does not start: {said}")
 
 
-def check_numpy(environment: dict[str, str]) -> None:
+def check_numpy(environment: dict[str, str], given_up: Callable[[], bool] = _never) -> None:
     """Refuses numpy 2 for the embedded 24.10 stub, in which it silently turns tensors into constants.
 
     The interpreter asked is the one that the stub will use: the first `python3` on the child's PATH. The router repeats
     the check by effect, inside the stub.
 
+    Args:
+        environment: exactly what the server will be given.
+        given_up: asked now and then whether to stop waiting.
+
     Raises:
-        SetupError: the interpreter, the version and the file found.
+        SetupError: the interpreter, the version and the file found, or it was given up.
     """
     interpreter = shutil.which("python3", path=environment.get("PATH"))
     if interpreter is None:
         raise SetupError("no python3 on the server's PATH; its Python stub runs the first one")
     try:
-        run = _run([interpreter, "-I", "-c", _NUMPY_QUESTION], environment)
+        run = _run([interpreter, "-I", "-c", _NUMPY_QUESTION], environment, given_up)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{interpreter}, which the server's Python stub runs, does not start: {error}") from error
     if run.returncode != 0:
@@ -178,7 +189,7 @@ def check_numpy(environment: dict[str, str]) -> None:
     if minor != list(sys.version_info[:2]):
         raise SetupError(
             f"the server's Python stub would run {interpreter} (Python {minor[0]}.{minor[1]}), but it is made for that "
-            f"of {sys.executable}"
+            f"of {sys.executable}; use an interpreter of a virtual environment (python3 -m venv)"
         )
     if int(version.split(".")[0]) >= 2:
         raise SetupError(
@@ -187,8 +198,25 @@ def check_numpy(environment: dict[str, str]) -> None:
         )
 
 
-def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+def _run(
+    command: list[str], environment: dict[str, str], given_up: Callable[[], bool]
+) -> subprocess.CompletedProcess[str]:
+    deadline = time.monotonic() + _PROBE_SECONDS
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    out, errors = process.communicate(timeout=_POLL_SECONDS)
+                    return subprocess.CompletedProcess(command, process.returncode, out, errors)
+                if given_up():
+                    raise SetupError(f"stopped while {command[0]} was tried")
+                if time.monotonic() >= deadline:
+                    raise subprocess.TimeoutExpired(command, _PROBE_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _wheel_folder() -> Path | None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.errors import SetupError
-from priority_router.hooks import LIBRARY_NAME
 from priority_router.ops import assets
 from priority_router.ops.server.installation import Installation
 
@@ -74,15 +73,15 @@ class Layout:
         else:
             self._fill_python(installation, installation.stub)
             _link(self.backends / "onnxruntime", assets.onnxruntime_backend())
-        router = self.backends / "priority_router"
+        router = self.backends / assets.BACKEND
         if router.is_symlink():
             router.unlink()
         router.mkdir()
         _link(router / "model.py", assets.model_file())
         _link(router / assets.package_folder().name, assets.package_folder())
         if hooks:
-            (router / "hooks").mkdir()
-            self.hooks = router / "hooks" / LIBRARY_NAME
+            self.hooks = router / assets.HOOKS_PLACE
+            self.hooks.parent.mkdir()
             _link(self.hooks, assets.hooks_library())
 
     def _fill_python(self, installation: Installation, stub: Path) -> None:

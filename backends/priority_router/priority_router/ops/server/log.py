@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 _KEPT_LINES: Final = 2000
+_PASS_ON_SECONDS: Final = 1.0
 
 
 class ServerLog(abc.ABC):
@@ -27,8 +28,12 @@ class ServerLog(abc.ABC):
         """What was written so far, as far as it is kept."""
 
     @abc.abstractmethod
-    def close(self) -> None:
-        """Called when the last process of the server is gone; `text` stays."""
+    def close(self, seconds: float = _PASS_ON_SECONDS) -> None:
+        """Called when the last process of the server is gone; `text` stays.
+
+        Args:
+            seconds: how long it may take.
+        """
 
 
 class FileLog(ServerLog):
@@ -50,7 +55,7 @@ class FileLog(ServerLog):
             self._last = self.path.read_text(errors="replace")
         return self._last
 
-    def close(self) -> None:
+    def close(self, seconds: float = _PASS_ON_SECONDS) -> None:  # noqa: ARG002 - of the interface
         """Reads what a file that goes with the server holds."""
         self.text()
 
@@ -83,10 +88,10 @@ class ForwardedLog(ServerLog):
         """The last lines."""
         return b"".join(list(self._kept)).decode(errors="replace")
 
-    def close(self) -> None:
-        """Waits until everything written has been passed on."""
+    def close(self, seconds: float = _PASS_ON_SECONDS) -> None:
+        """Waits until everything written has been passed on, or its reader takes too long."""
         if self._thread is not None:
-            self._thread.join(timeout=1.0)
+            self._thread.join(min(seconds, _PASS_ON_SECONDS))
 
     def _forward(self, reading: int) -> None:
         with os.fdopen(reading, "rb") as lines:

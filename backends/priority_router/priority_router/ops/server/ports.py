@@ -68,7 +68,9 @@ def resolve(host: str) -> str:
     try:
         found = socket.getaddrinfo(host, None, family=socket.AF_INET, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise SetupError(f"--host {host}: no IPv4 address ({error.strerror})") from error
+        raise SetupError(
+            f"--host {host}: no IPv4 address ({error.strerror}); name one of this machine, or 0.0.0.0 for all"
+        ) from error
     return str(found[0][4][0])
 
 
@@ -89,7 +91,7 @@ def _fault(host: str, port: int, purpose: str, error: OSError) -> str:
         )
     if error.errno == errno.EACCES:
         return f"{where} needs more rights than this user has; choose one above 1023 with --{purpose}-port"
-    return f"{where} cannot be used: {error.strerror}"
+    return f"{where} cannot be used: {error.strerror}; name an address of this machine with --host"
 
 
 def _ephemeral_range() -> tuple[int, int]:

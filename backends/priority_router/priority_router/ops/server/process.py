@@ -12,12 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from priority_router.control import ControlDirectory
 from priority_router.errors import SetupError
-from priority_router.ops.server import arguments, children, command, installation, launch, ports, readiness, routers
+from priority_router.ops.server import arguments, children, installation, invocation, launch, ports, readiness, routers
 from priority_router.ops.server.layout import Layout
 from priority_router.ops.server.log import FileLog, ServerLog
 
@@ -30,12 +29,20 @@ DRAIN_SECONDS: Final = 8.0
 RESERVED_REGION_PREFIX: Final = "triton_python_backend_shm_region_"
 """From 25.07 on Triton lets no client register shared memory of a name that begins so."""
 
-_KILL_RESERVE_SECONDS: Final = 1.0
+KILL_SECONDS: Final = 1.0
+"""Of these, at least, for killing what has not ended by itself and removing what it left."""
+
+LAST_WORDS_SECONDS: Final = 0.25
+"""Of these, for the caller to say how it went."""
+
 _POLL_SECONDS: Final = 0.05
 
 
 class Server:
-    """A running server; a context manager that starts it and stops it.
+    """A server.
+
+    As a context manager it is started, and killed at the end of the block: for callers who have all the answers they
+    want, or want none. `stop` is the orderly end.
 
     tritonserver ends when the thread that started it ends: start it from one that lives on, such as the main thread.
 
@@ -86,17 +93,15 @@ class Server:
         self._layout: Layout | None = None
         self._log: ServerLog | None = None
         self._control: ControlDirectory | None = None
-        self._addresses: command.Addresses | None = None
+        self._addresses: invocation.Addresses | None = None
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop(drain=kind is None)
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     @property
     def pid(self) -> int:
@@ -119,18 +124,11 @@ class Server:
         return self._address("metrics")
 
     @property
-    def addresses(self) -> command.Addresses:
+    def addresses(self) -> invocation.Addresses:
         """Every address; known once the server was started."""
         if self._addresses is None:
             raise SetupError("the server was not started")
         return self._addresses
-
-    @property
-    def log_path(self) -> Path:
-        """File with the server's output."""
-        if not isinstance(self._log, FileLog):
-            raise SetupError("this server does not log to a file")
-        return self._log.path
 
     def log_text(self) -> str:
         """The server's output so far, as far as it is kept; also after the end."""
@@ -139,10 +137,6 @@ class Server:
     def stub_pids(self) -> dict[str, int]:
         """Python processes of the models: name of the instance, such as ``router_0_0``, to process id."""
         return {name: pid for pid, name in children.stubs(self.pid).items()}
-
-    def undrained(self) -> list[str]:
-        """Routers that have not reported yet that all their requests are answered."""
-        return self._control.undrained() if self._control is not None else []
 
     def start(self) -> None:
         """Checks, starts, and returns when every model serves.
@@ -160,7 +154,7 @@ class Server:
         triton = installation.find()
         self._layout = layout = Layout(triton, hooks=self._hooks)
         try:
-            environment = command.server_environment(
+            environment = invocation.server_environment(
                 os.environ,
                 python=triton.python,
                 libraries=triton.libraries,
@@ -170,9 +164,9 @@ class Server:
                 extra=self._environment,
             )
             if layout.stub is not None:
-                installation.check_numpy(environment)
-                installation.check_stub(layout.stub, environment)
-            words = command.server_arguments(
+                installation.check_numpy(environment, self._hurry.is_set)
+                installation.check_stub(layout.stub, environment, self._hurry.is_set)
+            words = invocation.server_arguments(
                 [layout.repository(path) for path in self._repositories],
                 layout.backends,
                 self._addresses,
@@ -201,46 +195,65 @@ class Server:
         """Ends a `start` or a `stop` in progress at once, by killing; callable from a signal handler."""
         self._hurry.set()
 
-    def stop(self, *, drain: bool = True) -> None:
-        """Drains the routers, stops tritonserver, and leaves nothing behind; at most 15 s. A second call does nothing.
+    def stop(self, *, drain: bool = True, since: float | None = None) -> None:
+        """Drains the routers, stops tritonserver, and leaves nothing behind, all within STOP_SECONDS.
+
+        A second call does nothing.
 
         Args:
-            drain: let the routers serve what is queued first, for up to 8 s.
+            drain: let the routers serve what is queued first, for up to DRAIN_SECONDS.
+            since: time (`time.monotonic`) of the order to stop; default now.
         """
         if self._process is None:
             return
-        started = time.monotonic()
+        # One deadline: what a step leaves over is the next one's, and what it overruns is taken from it.
+        ordered = time.monotonic() if since is None else since
+        deadline = ordered + STOP_SECONDS - LAST_WORDS_SECONDS
         if drain and self._control is not None:
-            self._control.order_drain()
-            self._wait_while(self.undrained, started + DRAIN_SECONDS)
-            if self._process.poll() is None and not self._hurry.is_set() and (left := self.undrained()):
-                self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
+            self._drain(self._control, ordered + DRAIN_SECONDS)
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
-        self._wait_while(lambda: True, started + STOP_SECONDS - _KILL_RESERVE_SECONDS)
+        self._wait_while(lambda: True, deadline - KILL_SECONDS)
         if self._process.poll() is None and not self._hurry.is_set():
             self.warnings.append("tritonserver did not end by itself and was killed")
-        self.kill()
+        self._end(deadline)
 
     def kill(self) -> None:
-        """Ends every process of the server at once and removes what they left. A second call does nothing."""
+        """Ends every process of the server at once, within KILL_SECONDS, and removes what they left.
+
+        A second call does nothing.
+        """
+        self._end(time.monotonic() + KILL_SECONDS)
+
+    def _drain(self, control: ControlDirectory, deadline: float) -> None:
+        try:
+            control.order_drain()
+        except OSError as error:
+            self.warnings.append(f"the routers cannot be told to drain: {error}")
+            return
+        self._wait_while(control.undrained, deadline)
+        if self._running().poll() is None and not self._hurry.is_set() and (left := control.undrained()):
+            self.warnings.append(f"not drained after {DRAIN_SECONDS:g} s: {', '.join(left)}")
+
+    def _end(self, deadline: float) -> None:
+        if self._layout is None:
+            return
         if self._process is not None:
-            left = children.kill_all(self._process.pid, time.monotonic() + _KILL_RESERVE_SECONDS)
+            left = children.kill_all(self._process.pid, deadline)
             if left:
                 self.warnings.append(f"processes {left} outlived SIGKILL")
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_KILL_RESERVE_SECONDS)
+                self._process.wait(_rest(deadline))
             self._process = None
         for region in Path("/dev/shm").glob(self._region_prefix + "*"):
             with contextlib.suppress(OSError):
                 region.unlink()
         if self._log is not None:
-            self._log.close()
-        if self._layout is not None:
-            self._layout.remove()
-            self._layout = None
+            self._log.close(_rest(deadline))
+        self._layout.remove()
+        self._layout = None
 
-    def _choose_addresses(self, passed: arguments.Passed) -> command.Addresses:
+    def _choose_addresses(self, passed: arguments.Passed) -> invocation.Addresses:
         host = ports.resolve(self._host)
         on = {"http": True, "grpc": passed.grpc, "metrics": passed.metrics}
         wanted = {purpose: port for purpose, port in self._ports.items() if on[purpose]}
@@ -252,7 +265,7 @@ class Server:
         for purpose, port in wanted.items():
             if not port:
                 wanted[purpose] = ports.pick_free(host, wanted.values())
-        return command.Addresses(host, wanted)
+        return invocation.Addresses(host, wanted)
 
     def _launch(self, words: Sequence[str], environment: Mapping[str, str], layout: Layout) -> None:
         self._control = ControlDirectory(layout.control)
@@ -294,7 +307,8 @@ class Server:
         raise SetupError(
             "\n".join(
                 [
-                    f"not every model serves after {self._ready_timeout:g} s",
+                    f"not every model serves after {self._ready_timeout:g} s; if they only need longer, raise "
+                    "--ready-timeout",
                     *self._not_ready(),
                     f"the server's last words:\n{readiness.tail(self._whole_log(passed))}",
                 ]
@@ -317,7 +331,7 @@ class Server:
         """Returns when the server ended, the condition is false, time is up, or somebody is in a hurry."""
         process = self._running()
         while process.poll() is None and condition() and time.monotonic() < deadline and not self._hurry.is_set():
-            time.sleep(_POLL_SECONDS)
+            time.sleep(min(_POLL_SECONDS, _rest(deadline)))
 
     def _address(self, purpose: str) -> str:
         address = self.addresses.of(purpose)
@@ -329,3 +343,8 @@ class Server:
         if self._process is None:
             raise SetupError("the server is not running")
         return self._process
+
+
+def _rest(deadline: float) -> float:
+    """Seconds until a time of `time.monotonic`, 0 when it has passed."""
+    return max(0.0, deadline - time.monotonic())

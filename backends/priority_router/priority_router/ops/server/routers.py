@@ -71,7 +71,7 @@ def check_repository(repository: Path) -> None:
         SetupError: not a folder, a model's own folder, or names that Triton's Python backend would break on.
     """
     if not repository.is_dir():
-        raise SetupError(f"model repository {repository}: no such folder")
+        raise SetupError(f"model repository {repository}: no such folder; name the folder that the models' own lie in")
     if (repository / "config.pbtxt").exists():
         raise SetupError(f"{repository} is the folder of one model; name the folder above it")
     for model in sorted({path.parents[1].name for path in repository.glob("*/*/*") if path.name in _PYTHON_MODELS}):

@@ -8,13 +8,15 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.ops import command_line
 from priority_router.ops.server.log import ForwardedLog
-from priority_router.ops.server.process import STOP_SECONDS, Server
+from priority_router.ops.server.process import DRAIN_SECONDS, LAST_WORDS_SECONDS, STOP_SECONDS, Server
 
 HTTP_PORT: Final = 8000
 GRPC_PORT: Final = 8001
@@ -59,15 +61,15 @@ def main(words: Sequence[str]) -> int:
         raise
     finally:
         server.kill()
-        for warning in server.warnings:
-            _say(warning)
+        _say(*server.warnings)
+        orders.end()
 
 
 def _run(server: Server, orders: _Orders) -> int:
     server.start()
     orders.started = True
-    while server.warnings:
-        _say(server.warnings.pop(0))
+    _say(*server.warnings)
+    server.warnings.clear()
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
     _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
     while not orders.stop.wait(_POLL_SECONDS):
@@ -75,8 +77,11 @@ def _run(server: Server, orders: _Orders) -> int:
         if status is not None:
             _say(f"error: tritonserver ended by itself, with {_describe(status)}; its last words are above")
             return 1
-    _say(f"stopping: draining first, {STOP_SECONDS:g} s at most; a second signal stops at once")
-    server.stop()
+    _say(
+        f"stopping: draining for up to {DRAIN_SECONDS:g} s, all ends within {STOP_SECONDS:g} s; "
+        "a second signal stops at once"
+    )
+    server.stop(since=orders.stop_since)
     return 0
 
 
@@ -85,12 +90,19 @@ class _Orders:
 
     def __init__(self, server: Server) -> None:
         self.stop = threading.Event()
+        self.stop_since: float | None = None
         self.started = False
         self._server = server
-        for number in _SIGNALS:
-            signal.signal(number, self._handle)
+        self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+
+    def end(self) -> None:
+        """Hands the signals back, so that whatever still holds this process up does not hold them up too."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.stop_since is None:
+            self.stop_since = time.monotonic()
         if self.stop.is_set() or not self.started:
             self._server.hurry()
         self.stop.set()
@@ -105,13 +117,12 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="priority-router serve",
-        description="Starts tritonserver (NVIDIA's in its image, else the CPU server of nvidia-pytriton) with the "
-        "router's backend and hooks, and prints one line `ready http=... grpc=... metrics=...` when the models serve. "
-        "The server's log goes to stderr. SIGTERM and Ctrl-C drain the routers and stop within 15 s.",
+    parser = command_line.parser(
+        "priority-router serve",
+        "Starts tritonserver (NVIDIA's in its image, else the CPU server of nvidia-pytriton) with the router's backend "
+        "and hooks, and prints one line `ready http=... grpc=... metrics=...` when the models serve. The server's log "
+        f"goes to stderr. SIGTERM and Ctrl-C drain the routers and stop within {STOP_SECONDS:g} s.",
         usage="%(prog)s --model-repository DIR [options] [-- ARGUMENTS FOR TRITONSERVER]",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--model-repository", metavar="DIR", action="append", required=True, help="model repository; may be repeated"
@@ -119,11 +130,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 = all (default %(default)s)")
     for purpose, port in (("http", HTTP_PORT), ("grpc", GRPC_PORT), ("metrics", METRICS_PORT)):
         parser.add_argument(
-            f"--{purpose}-port", type=_port, default=port, metavar="N", help="0 = pick a free one (default %(default)s)"
+            f"--{purpose}-port",
+            type=command_line.whole_number(0, 65535),
+            default=port,
+            metavar="N",
+            help="0 = pick a free one (default %(default)s)",
         )
     parser.add_argument(
         "--ready-timeout",
-        type=_seconds,
+        type=command_line.seconds,
         default=READY_SECONDS,
         metavar="SECONDS",
         help="give up when the models do not serve by then (default %(default)g)",
@@ -131,31 +146,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _port(word: str) -> int:
-    if word.isascii() and word.isdigit() and int(word) <= 65535:
-        return int(word)
-    raise argparse.ArgumentTypeError(f"{word!r} is not a port (0 to 65535)")
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < threading.TIMEOUT_MAX:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
-
-
 def _describe(status: int) -> str:
     return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
-def _say(text: str) -> None:
-    _write(2, f"priority-router serve: {text}")
+def _say(*texts: str) -> None:
+    _write(2, *(f"priority-router serve: {text}" for text in texts))
 
 
-def _write(descriptor: int, line: str) -> None:
-    # Whoever read our output may be gone; the server goes on without.
-    with contextlib.suppress(OSError):
-        os.write(descriptor, f"{line}\n".encode())
+def _write(descriptor: int, *lines: str) -> None:
+    # Whoever read our output may be gone or stuck; the server goes on without, and stops when it is told to.
+    def write() -> None:
+        with contextlib.suppress(OSError):
+            os.write(descriptor, "".join(f"{line}\n" for line in lines).encode())
+
+    writer = threading.Thread(target=write, name="say", daemon=True)
+    writer.start()
+    writer.join(LAST_WORDS_SECONDS)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from priority_router.core.values import MICROSECOND, MILLISECOND, SECOND, SchedulingPolicy, TrafficClass
+from priority_router.ops import loads
 from priority_router.ops.simulate.arrivals import Arrival, Stream, traffic
 from priority_router.ops.simulate.executor import ExecutorShape, ServiceTimes
 from priority_router.ops.simulate.simulation import USUAL_DELAYS, Delays, Setup
 
-ONLINE: Final = TrafficClass("online", level=1)
-BACKGROUND: Final = TrafficClass("background", level=2)
+ONLINE: Final = TrafficClass(loads.ONLINE, loads.LEVELS[loads.ONLINE])
+BACKGROUND: Final = TrafficClass(loads.BACKGROUND, loads.LEVELS[loads.BACKGROUND])
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Scenario:
     Attributes:
         times: the executor's service times.
         max_batch_size: its row limit.
-        online: rows per second, class ``online`` on level 1.
-        background: rows per second, class ``background`` on level 2.
+        online: rows per second of class ``online``.
+        background: rows per second of class ``background``.
         instances: executor instances.
         shared: background goes to the executor directly, past the scheduler.
         delays: ways outside the executor.
@@ -73,18 +74,29 @@ class Scenario:
         return [Stream(ONLINE.name, self.online), Stream(BACKGROUND.name, self.background)]
 
 
-_FIXED = ServiceTimes(50 * MILLISECOND, spread=0.02)
-_LINEAR = ServiceTimes(0, 4_100 * MICROSECOND, spread=0.02)
+def _shared_with_the_benchmark(load: loads.Load, spread: float) -> Scenario:
+    executor = load.executor
+    times = ServiceTimes(executor.batch_us * MICROSECOND, executor.row_us * MICROSECOND, spread)
+    return Scenario(
+        times,
+        executor.max_batch_size,
+        load.online,
+        load.background,
+        executor.instances,
+        shared=BACKGROUND.name in load.direct,
+    )
+
+
+_LINEAR = _shared_with_the_benchmark(loads.LINEAR, spread=0.02)
 
 SCENARIOS: Final = {
-    "overload": Scenario(_FIXED, 4, 16, 110),
-    "linear": Scenario(_LINEAR, 8, 20, 230),
-    "fast": Scenario(ServiceTimes(5 * MILLISECOND, spread=0.05), 4, 100, 800),
+    "overload": _shared_with_the_benchmark(loads.OVERLOAD, spread=0.02),
+    "linear": _LINEAR,
+    "fast": _shared_with_the_benchmark(loads.FAST, spread=0.05),
     "two-humped": Scenario(ServiceTimes(10 * MILLISECOND, long_factor=41.0, long_share=0.5), 4, 3, 22),
     "drift": Scenario(ServiceTimes(30 * MILLISECOND, spread=0.02, peak=3.0, period=20 * SECOND), 4, 10, 90),
     "base-and-slope": Scenario(ServiceTimes(20 * MILLISECOND, 1 * MILLISECOND, spread=0.05), 32, 100, 700),
-    "two-instances": Scenario(_LINEAR, 8, 40, 460, instances=2),
-    "shared": Scenario(_FIXED, 4, 16, 110, shared=True),
+    "two-instances": replace(_LINEAR, online=2 * _LINEAR.online, background=2 * _LINEAR.background, instances=2),
+    "shared": _shared_with_the_benchmark(loads.SHARED, spread=0.02),
 }
-"""``overload``, ``linear``, ``fast`` and ``shared`` are those of ``priority-router bench``; all ask for more than the
-executor can do."""
+"""All ask for more than the executor can do."""

@@ -2,14 +2,14 @@
 from pathlib import Path
 
 import pytest
-from priority_router.ops.server import arguments, command
+from priority_router.ops.server import arguments, invocation
 
-ADDRESSES = command.Addresses("127.0.0.1", {"http": 1, "grpc": 2, "metrics": 3})
+ADDRESSES = invocation.Addresses("127.0.0.1", {"http": 1, "grpc": 2, "metrics": 3})
 
 
 def server_arguments(addresses=ADDRESSES, words=(), pool=32):
     passed = arguments.read(words, 32)
-    return command.server_arguments(
+    return invocation.server_arguments(
         [Path("/a"), Path("/b")], Path("/backends"), addresses, pool=pool, region_prefix="p_", passed=passed
     )
 
@@ -24,7 +24,7 @@ def environment(base, **changes):
         "extra": {},
         **changes,
     }
-    return command.server_environment(base, **given)
+    return invocation.server_environment(base, **given)
 
 
 def test_every_service_gets_its_address():
@@ -44,7 +44,7 @@ def test_the_users_arguments_come_last_and_replace_settings():
 
 def test_a_service_that_is_off_gets_no_address():
     made = server_arguments(
-        command.Addresses("127.0.0.1", {"http": 1}), ["--allow-grpc=false", "--allow-metrics=false"]
+        invocation.Addresses("127.0.0.1", {"http": 1}), ["--allow-grpc=false", "--allow-metrics=false"]
     )
     assert not [word for word in made if word.startswith(("--grpc-", "--metrics-"))]
 
@@ -54,7 +54,7 @@ def test_a_service_that_is_off_gets_no_address():
     [("127.0.0.1", "127.0.0.1:1"), ("0.0.0.0", "127.0.0.1:1"), ("10.1.2.3", "10.1.2.3:1")],
 )
 def test_clients_connect_to_something_that_answers(host, address):
-    addresses = command.Addresses(host, {"http": 1})
+    addresses = invocation.Addresses(host, {"http": 1})
     assert addresses.of("http") == address
     assert addresses.of("grpc") is None
 

@@ -37,7 +37,7 @@ def engine() -> Iterator[docker.DockerClient]:
         client = docker.from_env(timeout=1800)
         client.ping()
     except DockerException as error:
-        pytest.fail(f"no container engine answers ({error}); leave these tests out with -m 'not docker'", pytrace=False)
+        pytest.fail(f"no container engine answers ({error}); leave these tests out with -m 'not images'", pytrace=False)
     yield client
     client.close()
 
@@ -70,7 +70,8 @@ def running(engine: docker.DockerClient, image: Image, **options: Any) -> Iterat
 
 
 def said(container: Container) -> str:
-    return container.logs().decode(errors="replace")
+    output: bytes = container.logs()
+    return output.decode(errors="replace")
 
 
 def inside(container: Container, *words: str) -> tuple[int, str]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from priority_router.errors import SetupError
+from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import experiment, report
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.scenarios import SCENARIOS, Scenario
@@ -29,19 +28,20 @@ def main(words: Sequence[str]) -> int:
         words: arguments after ``bench``.
 
     Returns:
-        0 when everything was measured, 130 when Ctrl-C cut it short; what was measured is written either way.
+        0 when everything was measured, INTERRUPTED when Ctrl-C or SIGTERM cut it short; what was measured is written in
+        either case.
     """
     options = _parser().parse_args(words)
     scenario = _chosen(options)
     target: Path = options.json
-    _check_writable(target)
+    result_file.check_writable(target)
     _say(f"{scenario.name}: about {estimated_seconds(scenario) / 60:.0f} min")
-    results = experiment.run(scenario, options.seed, _say)
-    document = report.as_json(results, ["priority-router", "bench", *words])
-    _write(target, json.dumps(document, indent=1) + "\n")
+    with command_line.interrupted_by_sigterm():
+        results = experiment.run(scenario, options.seed, _say)
+    result_file.write(target, report.as_json(results, _command(options)))
     print(report.as_text(results))
-    print(f"\n{target}: written; again: {shlex.join(document['command'])}")
-    return 130 if results.interrupted else 0
+    print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
+    return command_line.INTERRUPTED if results.interrupted else 0
 
 
 def estimated_seconds(scenario: Scenario) -> float:
@@ -54,7 +54,7 @@ def estimated_seconds(scenario: Scenario) -> float:
 
 def _chosen(options: argparse.Namespace) -> Scenario:
     scenario = SCENARIOS[options.scenario]
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if options.rounds is not None:
         changes["rounds"] = options.rounds
     if options.duration is not None:
@@ -63,43 +63,47 @@ def _chosen(options: argparse.Namespace) -> Scenario:
         changes["warmup_seconds"] = options.warmup
     if options.arms is not None:
         changes["arms"] = tuple(options.arms)
-    return dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(scenario, **changes)
 
 
-def _check_writable(path: Path) -> None:
-    """Refuses before minutes of measuring what would fail after them."""
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SetupError(f"--json {path}: not a file in an existing folder that can be written to")
-
-
-def _write(path: Path, text: str) -> None:
-    """A reader sees the old file or the new one, never half of it."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+def _command(options: argparse.Namespace) -> list[str]:
+    """The words that run it again; of the file's path only what says nothing about this machine."""
+    given = {
+        "--arms": options.arms and ",".join(options.arms),
+        "--rounds": options.rounds,
+        "--duration": options.duration,
+        "--warmup": options.warmup,
+        "--seed": None if options.seed == DEFAULT_SEED else options.seed,
+        "--json": result_file.shown(options.json),
+    }
+    values = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }
+    return ["priority-router", "bench", options.scenario, *(word for pair in values.items() for word in pair)]
 
 
 def _parser() -> argparse.ArgumentParser:
     minutes = {name: estimated_seconds(one) / 60 for name, one in SCENARIOS.items()}
-    parser = argparse.ArgumentParser(
-        prog="priority-router bench",
-        description="Measures ways to serve two classes with one executor, side by side and with the same arrivals.",
+    parser = command_line.parser(
+        "priority-router bench",
+        "Measures ways to serve two classes with one executor, side by side and with the same arrivals.",
         epilog="scenarios:\n"
         + "".join(f"  {name:10}{one.meaning} ({minutes[name]:.0f} min)\n" for name, one in SCENARIOS.items())
         + "\narms:\n"
         + "".join(f"  {arm.name:14}{arm.meaning}\n" for arm in ARMS.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("scenario", choices=SCENARIOS, metavar="SCENARIO", help="see below")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where to write the results")
     parser.add_argument("--arms", type=_arms, metavar="A,B", help="only these arms (default all)")
-    parser.add_argument("--rounds", type=_positive_integer, metavar="N", help="how often each arm runs")
-    parser.add_argument("--duration", type=_positive_seconds, metavar="S", help="seconds that count, per arm and round")
-    parser.add_argument("--warmup", type=_positive_seconds, metavar="S", help="seconds before them that do not")
+    number, seconds = command_line.whole_number, command_line.seconds
+    parser.add_argument("--rounds", type=number(1), metavar="N", help="how often each arm runs")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds that count, per arm and round")
+    parser.add_argument("--warmup", type=seconds, metavar="S", help="seconds before them that do not")
     parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, metavar="N", help="of the arrivals (default %(default)s)"
+        "--seed", type=number(0), default=DEFAULT_SEED, metavar="N", help="of the arrivals (default %(default)s)"
     )
     return parser
 
@@ -110,22 +114,6 @@ def _arms(word: str) -> list[str]:
     if unknown:
         raise argparse.ArgumentTypeError(f"no arm {', '.join(map(repr, unknown))}; there are {', '.join(ARMS)}")
     return names
-
-
-def _positive_integer(word: str) -> int:
-    if word.isascii() and word.isdigit() and int(word) > 0:
-        return int(word)
-    raise argparse.ArgumentTypeError(f"{word!r} is not a whole number above 0")
-
-
-def _positive_seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < 1e5:
-        return seconds
-    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0")
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands share: their parsers, how option values are read, and how a command ends.
+
+Exit statuses: 0 success, 1 failure with the reason on stderr, 2 wrong use (argparse says it), 130 Ctrl-C. Standard
+library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from priority_router.errors import PriorityRouterError
+
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+"""As shells say it: 128 and the number of SIGINT."""
+
+LONGEST_SECONDS: Final = 86_400.0
+"""Of any option; waits of Python's threads and sockets take it."""
+
+_EXTRAS: Final = {"tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
+
+
+def parser(program: str, description: str, **options: Any) -> argparse.ArgumentParser:
+    """A parser that takes options by their whole names only, so that a new one never changes what an old word means.
+
+    Args:
+        program: as a user types it.
+        description: what it does.
+        options: further arguments of `argparse.ArgumentParser`.
+    """
+    return argparse.ArgumentParser(prog=program, description=description, allow_abbrev=False, **options)
+
+
+def seconds(word: str) -> float:
+    """An option's value: a time above 0, a day at most."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
+    if 0 < value <= LONGEST_SECONDS:
+        return value
+    raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds above 0 and up to {LONGEST_SECONDS:.0f}")
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Reads an option's value from ``least``, which is not negative, to ``most``."""
+
+    def read(word: str) -> int:
+        if word.isascii() and word.isdigit() and least <= int(word) and (most is None or int(word) <= most):
+            return int(word)
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number {limits}")
+
+    return read
+
+
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Inside, SIGTERM does what Ctrl-C does, so that what was started is ended and what was made is kept or removed."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def exit_status(program: str, run: Callable[[], int]) -> int:
+    """Runs a command and turns what it raises into a line on stderr.
+
+    Args:
+        program: named at the beginning of the line.
+        run: returns its own exit status.
+
+    Returns:
+        That status; FAILED for an error of this product and for a package that an extra would bring; INTERRUPTED.
+    """
+    try:
+        return run()
+    except PriorityRouterError as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(
+            f"{program}: error: it needs the package {error.name}; "
+            f"run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'",
+            file=sys.stderr,
+        )
+    except KeyboardInterrupt:
+        print(f"{program}: stopped", file=sys.stderr)
+        return INTERRUPTED
+    return FAILED

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loads that benchmark and simulator share: two classes, an executor, and who sends how much where.
+
+Law: data only, and no import but the standard library's; so the simulator stays free of I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+ONLINE: Final = "online"
+BACKGROUND: Final = "background"
+LEVELS: Final[Mapping[str, int]] = {ONLINE: 1, BACKGROUND: 2}
+"""Class to level, 1 the most urgent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLoad:
+    """One class of a load: its name and its mean rate in requests per second."""
+
+    name: str
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorShape:
+    """What an executor takes and how long.
+
+    Attributes:
+        batch_us: microseconds that a batch takes whatever its size.
+        row_us: microseconds that each row adds.
+        max_batch_size: rows per batch.
+        instances: batches at a time.
+    """
+
+    batch_us: int
+    row_us: int
+    max_batch_size: int
+    instances: int = 1
+
+    @property
+    def full_batch_us(self) -> int:
+        """Microseconds that a full batch takes."""
+        return self.batch_us + self.max_batch_size * self.row_us
+
+    @property
+    def rows_per_s(self) -> float:
+        """Rows per second in full batches; the executor must take some time."""
+        return self.instances * self.max_batch_size * 1e6 / self.full_batch_us
+
+    @property
+    def floor_ms(self) -> float:
+        """Mean time of a newcomer that cannot preempt: half of the batch that runs, and its own, both full."""
+        return 1.5 * self.full_batch_us / 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests of one row from both classes at an executor.
+
+    Attributes:
+        executor: the executor.
+        online: requests per second of class online.
+        background: requests per second of class background.
+        direct: classes that call the executor even where there is a router.
+    """
+
+    executor: ExecutorShape
+    online: float
+    background: float
+    direct: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[ClassLoad, ...]:
+        """The load of each class."""
+        return ClassLoad(ONLINE, self.online), ClassLoad(BACKGROUND, self.background)
+
+    @property
+    def demand(self) -> float:
+        """Rows asked for, as a multiple of what the executor can do."""
+        return (self.online + self.background) / self.executor.rows_per_s
+
+
+OVERLOAD: Final = Load(ExecutorShape(batch_us=50_000, row_us=0, max_batch_size=4), online=16, background=110)
+"""A batch costs the same whatever its size, and there is far too much to do."""
+
+LINEAR: Final = Load(ExecutorShape(batch_us=0, row_us=4_100, max_batch_size=8), online=20, background=230)
+"""Every row costs the same, and there is just too much to do: background batches need not be full."""
+
+FAST: Final = Load(ExecutorShape(batch_us=5_000, row_us=0, max_batch_size=4), online=100, background=800)
+"""Batches so short that the server's own work per request matters."""
+
+SHARED: Final = replace(OVERLOAD, direct=(BACKGROUND,))
+"""A deployment that is being moved: background still calls the executor itself."""

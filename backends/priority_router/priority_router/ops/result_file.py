@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files with measured numbers: refused before minutes of measuring when they could not be written after them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from priority_router.errors import SetupError
+
+ENSEMBLE_SCHEMA: Final = "priority-router-ensemble/1"
+"""Of what scripts/measure_ensemble.py writes; see `report.SCHEMA`."""
+
+
+def check_writable(path: Path) -> None:
+    """Refuses a path that `write` could not write.
+
+    Raises:
+        SetupError: it is a folder, or lies in none that can be written to.
+    """
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise SetupError(f"--json {path}: cannot be written; name a file in a folder that exists and is yours to write")
+
+
+def write(path: Path, document: Mapping[str, object]) -> None:
+    """Writes a document as JSON; a reader sees the old file or the new one, never half of it."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def shown(path: Path) -> str:
+    """A path as a file may tell it to others: from the current folder on, or the mere name, never the way to either."""
+    try:
+        return str(Path(os.path.normpath(path.absolute())).relative_to(Path.cwd()))
+    except ValueError:
+        return path.name

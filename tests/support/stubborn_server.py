@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for tritonserver, run as its binary: ready at once, with a router that never reports the drain as done.
+
+It ignores SIGTERM, and so do its children, of which one has left the process group.
+"""
+
+import http.server
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from priority_router.control import CONTROL_DIR_ENV
+
+
+class Ready(http.server.BaseHTTPRequestHandler):
+    """Answers 200 to everything."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def main() -> None:
+    options = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for own_group in (False, True):
+        if os.fork() == 0:
+            if own_group:
+                os.setpgid(0, 0)
+            while True:
+                signal.pause()
+    Path(os.environ[CONTROL_DIR_ENV], f"router.{os.getpid()}.router").touch()
+    grpc, metrics, http_ = (("127.0.0.1", int(options[f"{name}-port"])) for name in ("grpc", "metrics", "http"))
+    with socket.create_server(grpc), socket.create_server(metrics), http.server.HTTPServer(http_, Ready) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator reads no clock and does no I/O, not by way of what it imports either."""
+
+import grimp
+
+PACKAGE = "priority_router.ops.simulate"
+COMMAND = f"{PACKAGE}.__main__"
+FORBIDDEN = {
+    "asyncio",
+    "datetime",
+    "io",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "select",
+    "shutil",
+    "signal",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+}
+
+
+def test_all_but_the_command_is_free_of_io():
+    graph = grimp.build_graph("priority_router", include_external_packages=True, cache_dir=None)
+    modules = graph.find_descendants(PACKAGE) - {COMMAND}
+    assert len(modules) > 5
+    reached = {module: graph.find_upstream_modules(module) & FORBIDDEN for module in modules}
+    assert {module: sorted(names) for module, names in reached.items() if names} == {}
