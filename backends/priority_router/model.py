@@ -53,12 +53,14 @@ class TritonPythonModel:
         """
         startup.check_numpy(pb_utils)
         policy = load_policy(Path(args["model_repository"], args["model_version"], POLICY_FILE))
-        startup.check_config(json.loads(args["model_config"]), policy)
+        warnings = startup.check_config(json.loads(args["model_config"]), policy)
         marker = startup.check_hooks(policy, read_marker(os.environ), os.getppid())
         guard_active = startup.guard_active(policy, marker, os.environ)
         model = args["model_name"]
         if policy.guard_executor and not guard_active:
-            pb_utils.Logger.log_warn(f"priority_router {model}: {startup.guard_warning(policy)}")
+            warnings = [*warnings, startup.guard_warning(policy)]
+        for warning in warnings:
+            pb_utils.Logger.log_warn(f"priority_router {model}: {warning}")
         with contextlib.ExitStack() as opened:
             hooks = None
             if marker is not None:

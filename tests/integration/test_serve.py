@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from support.clients import Call, client
-from support.models import Executor, Router, write_executor, write_pair
+from support.models import Executor, Router, write_executor, write_pair, write_router
 from support.serving import READY_SECONDS, STOP_BOUND_SECONDS, Serving, free_ports, living, serving
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -162,9 +164,52 @@ def test_models_that_may_fail_are_warned_of(tmp_path, repository):
     write_executor(repository, Executor(initialize_error="weights are missing"))
     with serving(tmp_path, "--model-repository", repository, "--", "--exit-on-error=false") as command:
         http, *_ = command.ready()
-        assert "priority-router serve: model executor version 1 is UNAVAILABLE" in command.log
+        assert "priority-router serve: warning: model executor version 1 is UNAVAILABLE" in command.log
         with client(http, "http") as sender:
             assert sender.infer("healthy", Call(tag=1)).ok
+
+
+def warned(command):
+    command.ready()
+    return [line for line in command.log.splitlines() if line.startswith("priority-router serve: warning: ")]
+
+
+def test_a_router_that_disagrees_with_its_executor_is_warned_of_and_served(tmp_path, repository):
+    delay = "dynamic_batching { max_queue_delay_microseconds: 1 default_queue_policy { max_queue_size: 9 } }"
+    executor = Executor(instances=2, batching=delay)
+    nothing = 'output { name: "NOPE" data_type: TYPE_FP32 dims: [ 1 ] }'
+    router = Router(instances=3, config=nothing, policy={"executor_version": 1})
+    write_pair(repository, router, executor)
+    policy = repository / "router" / "1" / "policy.toml"
+    policy.write_text(policy.read_text().replace("max_batch_size = 4", "max_batch_size = 8"))
+    write_router(repository, Router("stray", policy={"executor": "exekutor"}), executor)
+    with serving(tmp_path, "--model-repository", repository) as command:
+        wrong = (
+            "max_batch_size is 8",
+            "instances is 3 in policy.toml and 2",
+            "no priority_levels",
+            "max_queue_size: 9 in default_queue_policy",
+            "executor/config.pbtxt has max_queue_delay_microseconds: 1:",
+            "output 'NOPE'",
+            'did you mean executor = "executor"',
+        )
+        lines = warned(command)
+        assert len(lines) == len(wrong), lines
+        for line, said in zip(lines, wrong, strict=True):
+            assert said in line
+
+
+def test_the_models_that_come_along_agree(tmp_path):
+    with serving(tmp_path, "--model-repository", ROOT / "model_repository") as command:
+        assert warned(command) == []
+
+
+def test_a_restricted_api_of_configurations_is_said(tmp_path, repository):
+    write_pair(repository)
+    words = ["--model-repository", repository, "--", "--http-restricted-api=model-config:secret=1"]
+    with serving(tmp_path, *words) as command:
+        (line,) = warned(command)
+        assert "cannot be compared with its executor" in line
 
 
 def test_arguments_are_passed_on(tmp_path, repository):

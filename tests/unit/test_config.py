@@ -121,7 +121,7 @@ def test_the_default_class_is_the_last_of_the_least_urgent() -> None:
     ("line", "shown", "remedy"),
     [
         ('mode = "fast"', "'fast'", 'write "levels" or "plain"'),
-        ("executor_version = 0", "0", "write a value of at least 1"),
+        ("executor_version = 0", "0", "write a value from 1 to 9223372036854775807"),
         ('default_class = "gold"', "'gold'", "write one of online, bulk"),
         ('unknown_class = "drop"', "'drop'", 'write "reject" or "default"'),
         ("class_sources = []", "[]", WANTED_SOURCES),
@@ -131,9 +131,9 @@ def test_the_default_class_is_the_last_of_the_least_urgent() -> None:
         ('class_sources = ["header:a b"]', "['header:a b']", WANTED_SOURCES),
         ('class_sources = ["cookie"]', "['cookie']", WANTED_SOURCES),
         ('class_sources = "tensor"', "'tensor'", "write a list of texts"),
-        ("executor_timeout_microseconds = 60", "60", "write a value of at least"),
-        ("max_fill_slowdown = -0.1", "-0.1", "write a value of at least 0"),
-        ("max_fill_slowdown = inf", "inf", "write a value of at least 0"),
+        ("executor_timeout_microseconds = 60", "60", "write a value from 1000 to 1000000000000000"),
+        ("max_fill_slowdown = -0.1", "-0.1", "write a value from 0 to 1000000, such as 0.1"),
+        ("max_fill_slowdown = inf", "inf", "write a value from 0 to 1000000, such as 0.1"),
         ("batch_efficiency = 0", "0", "write a value above 0 and at most 1"),
         ("batch_efficiency = nan", "nan", "write a value above 0 and at most 1"),
         ("overtaking = 1", "1", "write a boolean"),
@@ -149,12 +149,16 @@ def test_a_wrong_value_at_the_top_is_named_with_what_to_write(line: str, shown: 
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("policy_version = 1\n", "", "policy_version is missing; write it: Form of this file."),
+        (
+            "policy_version = 1\n",
+            "",
+            "policy_version is missing; add it at the top of the file, as an integer: Form of this file, at present 1.",
+        ),
         ("policy_version = 1", "policy_version = 2", "policy_version = 2 cannot be used"),
         ('executor = "model"\n', "", "executor is missing"),
         ('"model"', '" "', "executor = ' ' cannot be used; write the name of the model to call"),
         ('"model"', "7", "executor = 7 cannot be used; write a text"),
-        ("instances = 2\n", "", "executor_shape.instances is missing"),
+        ("instances = 2\n", "", "executor_shape.instances is missing; add it in [executor_shape], as an integer: "),
         ("instances = 2", "instances = 0", "instances = 0 cannot be used; write a value from 1"),
         ("instances = 2", "instances = true", "instances = True cannot be used; write an integer"),
         ("max_batch_size = 8", "max_batch_size = 8.0", "max_batch_size = 8.0 cannot be used"),
@@ -162,14 +166,14 @@ def test_a_wrong_value_at_the_top_is_named_with_what_to_write(line: str, shown: 
         (SHAPE + ONLINE + BULK, "class = 3\n" + SHAPE, "class = 3 cannot be used; write at least one table [[class]]"),
         (ONLINE + BULK, "", "class missing cannot be used; write at least one table [[class]]"),
         ("level = 2", "level = 0", "class[1].level = 0 cannot be used; write a value from 1"),
-        ("level = 2", "", "class[1].level is missing; write it: 1 is the most urgent"),
+        ("level = 2", "", "class[1].level is missing; add it in [[class]], as an integer: 1 is the most urgent"),
         ('"bulk"', '"a b"', "class[1].name = 'a b' cannot be used; write 1 to 64 letters"),
         ('"bulk"', '"_x"', "class[1].name = '_x' cannot be used; write 1 to 64 letters"),
         ('"bulk"', '"online"', "name = 'online' cannot be used; write a name that no other"),
         (
             BULK,
             BULK + "max_queue_size = -1\n",
-            "class[1].max_queue_size = -1 cannot be used; write a value of at least 0",
+            "class[1].max_queue_size = -1 cannot be used; write a value from 0 to 4294967295",
         ),
         (
             BULK,
@@ -192,14 +196,101 @@ def test_what_is_missing_or_wrong_is_named_with_what_to_write(right: str, wrong:
         ("", "max_queue_sise = 3", "unknown key class[1].max_queue_sise = 3: did you mean max_queue_size?"),
         ("", "priority = 1", "unknown key class[1].priority = 1: did you mean level?"),
         ("", "timeout_microseconds = 5", "did you mean default_timeout_microseconds?"),
-        ("instances = 2", "", "unknown key instances = 2: instances belongs in [executor_shape]"),
-        ("max_queue_size = 2", "", "unknown key max_queue_size = 2: max_queue_size belongs in [[class]]"),
-        ("", "overtaking = true", "overtaking belongs in the top of the file"),
-        ("zzz = 1", "", "unknown key zzz = 1: no such key; the nearest is"),
+        ("instances = 2", "", "unknown key instances = 2: it belongs in [executor_shape]"),
+        ("max_queue_size = 2", "", "unknown key max_queue_size = 2: it belongs in [[class]]"),
+        ("", "overtaking = true", "unknown key class[1].overtaking = True: it belongs at the top of the file"),
+        ("zzz = 1", "", "unknown key zzz = 1: no such key; there are policy_version, mode, executor, "),
+        ("", "zzz = 1", "unknown key class[1].zzz = 1: no such key; there are name, level, max_queue_size, "),
+        (
+            "default_timeout_seconds = 1",
+            "",
+            "did you mean default_timeout_microseconds, which belongs in [[class]]?",
+        ),
+        ("", "default_timeout_seconds = 1", "= 1: did you mean default_timeout_microseconds?"),
+        ("priority_levels = 2", "", "unknown key priority_levels = 2: did you mean level, which belongs in [[class]]?"),
+        ("instanses = 2", "", "did you mean instances, which belongs in [executor_shape]?"),
+        ("", "executer = 1", "did you mean executor, which belongs at the top of the file?"),
+        ("classes = []", "", "did you mean class?"),
+        ('"a\\nb" = 1', "", "unknown key 'a\\nb' = 1: no such key"),
     ],
 )
 def test_an_unknown_key_is_an_error_with_the_nearest_one(above: str, below: str, said: str) -> None:
     assert said in fault(f"{above}\n{LEAST}{below}\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", " model", "model ", "a/b", "/", ".", "..", "a\\u0000b", "a\\nb", "\\u001b[0m"]
+)
+def test_a_name_that_no_model_folder_can_have_is_refused(name: str) -> None:
+    said = fault(LEAST.replace('"model"', f'"{name}"'))
+    assert "cannot be used; write the name of the model to call: that of its folder, without spaces around it" in said
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("name", ["a b", "größe", "a=b;c", "model.v2", "-"])
+def test_any_other_name_is_taken(name: str) -> None:
+    assert parse_policy(LEAST.replace('"model"', f'"{name}"')).executor == name
+
+
+SOME_KEYS = [("", field) for field in policy_fields.TOP_LEVEL]
+SOME_KEYS += [("executor_shape", field) for field in policy_fields.EXECUTOR_SHAPE]
+SOME_KEYS += [("class", field) for field in policy_fields.CLASS]
+
+
+def with_value(table: str, key: str, value: str) -> str:
+    """The least policy with one key set; the class is the last one."""
+    lines = [line for line in LEAST.splitlines() if table != "" or not line.startswith(f"{key} =")]
+    if table == "":
+        return "\n".join([f"{key} = {value}", *lines])
+    head = "[executor_shape]" if table == "executor_shape" else "[[class]]"
+    at = len(lines) - 1 - lines[::-1].index(head)
+    kept = [line for index, line in enumerate(lines) if index < at or not line.startswith(f"{key} =")]
+    return "\n".join([*kept[: at + 1], f"{key} = {value}", *kept[at + 1 :]])
+
+
+@pytest.mark.parametrize(
+    ("table", "field"),
+    [(table, field) for table, field in SOME_KEYS if field.kind in ("integer", "number")],
+    ids=lambda value: value if isinstance(value, str) else value.key,
+)
+@pytest.mark.parametrize("value", [str(2**63), "1" + "0" * 400, "0x" + "f" * 5000, "1" + "0" * 5000, "-1"])
+def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: str) -> None:
+    said = fault(with_value(table, field.key, value))
+    assert f"{field.key} = " in said or "a number in it is too long" in said
+    assert len(said) < 400
+
+
+def test_the_largest_durations_stay_within_64_bits_of_ns() -> None:
+    longest = policy_fields.MAX_MICROSECONDS
+    text = f"executor_timeout_microseconds = {longest}\n{LEAST}default_timeout_microseconds = {longest}\n"
+    scheduling = parse_policy(text).scheduling
+    ten_years = 10 * 366 * 86_400 * SECOND
+    for duration in (scheduling.executor_timeout, scheduling.classes[1].default_timeout):
+        assert duration + ten_years < 2**63
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 3000 + "]" * 3000, "nested too deep"),
+        ("a = " + "{a = " * 3000 + "1" + "}" * 3000, "nested too deep"),
+        ("a." * 3000 + "a = 1", "unknown key a = a value too long to show: no such key"),
+        ("executor." * 3000 + "a = 1", "executor = a value too long to show cannot be used"),
+        (f'executor = "{"x/" * 3000}"', "cannot be used; write the name of the model"),
+    ],
+)
+def test_what_is_too_deep_or_too_long_is_an_error_like_any_other(text: str, said: str) -> None:
+    message = fault(
+        text + "\n" + LEAST.replace('executor = "model"\n', "" if "executor" in text else 'executor = "model"\n')
+    )
+    assert said in message
+    assert len(message) < 400
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(LEAST, encoding="utf-8-sig")
+    assert load_policy(path) == LEAST_POLICY
 
 
 def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:

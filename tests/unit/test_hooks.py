@@ -87,7 +87,9 @@ def test_guarded_models_survive_the_environment(routers):
     assert parse_guarded_models(format_guarded_models(routers)) == routers
 
 
-@pytest.mark.parametrize("routers", [{"a;b": "r"}, {"a": "r=1"}, {"": "r"}, {"a": ""}, {" a": "r"}, {"a": "r\0"}])
+@pytest.mark.parametrize(
+    "routers", [{"a;b": "r"}, {"a": "r=1"}, {"": "r"}, {"a": ""}, {" a": "r"}, {"a": "r\0"}, {"a\n": "r"}]
+)
 def test_names_that_cannot_be_written_are_refused(routers):
     with pytest.raises(SetupError, match="guard_executor = false"):
         format_guarded_models(routers)

@@ -42,6 +42,9 @@ __all__ = [
 
 POLICY_FILE: Final = "policy.toml"
 _TABLES: Final = ("executor_shape", "class")
+_TOP: Final = "at the top of the file"
+_PLACES: Final = {_TOP: TOP_LEVEL, "in [executor_shape]": EXECUTOR_SHAPE, "in [[class]]": CLASS}
+_LONGEST_SHOWN: Final = 100
 
 
 class Mode(enum.Enum):
@@ -107,7 +110,7 @@ def load_policy(path: Path) -> RouterPolicy:
         PolicyError: the file cannot be read or used.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError as error:
         raise PolicyError(f"{path}: no such file; a router's version folder must hold {POLICY_FILE}") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -129,6 +132,12 @@ def parse_policy(text: str, source: str = POLICY_FILE) -> RouterPolicy:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{source}: not valid TOML: {error}") from error
+    except ValueError as error:  # of the digits that Python turns into an integer
+        raise PolicyError(f"{source}: a number in it is too long ({error}); write one that its key can have") from error
+    except RecursionError as error:
+        raise PolicyError(
+            f"{source}: lists or tables in it are nested too deep; no key needs more than a list"
+        ) from error
     return _Reader(source).policy(document)
 
 
@@ -139,11 +148,11 @@ class _Reader:
         self._source = source
 
     def policy(self, document: Mapping[str, Any]) -> RouterPolicy:
-        top = self._table(document, TOP_LEVEL, "", also=_TABLES)
+        top = self._table(document, _TOP, "")
         shape = document.get("executor_shape")
         if not isinstance(shape, dict):
             raise self._error("executor_shape", shape, "a table [executor_shape] with instances and max_batch_size")
-        size = self._table(shape, EXECUTOR_SHAPE, "executor_shape.")
+        size = self._table(shape, "in [executor_shape]", "executor_shape.")
         classes = self._classes(document.get("class"))
         mode = Mode(top["mode"])
         scheduling = SchedulingPolicy(
@@ -188,7 +197,7 @@ class _Reader:
             raise self._error("class", tables, "at least one table [[class]] with name and level")
         classes = []
         for index, table in enumerate(tables):
-            values = self._table(table, CLASS, f"class[{index}].")
+            values = self._table(table, "in [[class]]", f"class[{index}].")
             classes.append(
                 TrafficClass(
                     name=values["name"],
@@ -201,19 +210,20 @@ class _Reader:
             )
         return tuple(classes)
 
-    def _table(
-        self, table: Mapping[str, Any], fields: Sequence[Field], prefix: str, also: Sequence[str] = ()
-    ) -> dict[str, Any]:
+    def _table(self, table: Mapping[str, Any], place: str, prefix: str) -> dict[str, Any]:
         """The values of one table, defaults filled in, each checked by itself."""
-        known = [field.key for field in fields]
+        fields = _PLACES[place]
+        known = _keys(place)
         for key in table:
-            if key not in known and key not in also:
-                raise self._unknown(prefix + key, table[key], key, [*known, *also])
+            if key not in known:
+                shown = f"{prefix}{_shown_key(key)} = {_shown(table[key])}"
+                raise PolicyError(f"{self._source}: unknown key {shown}: {_instead(key, place)}")
         values = {}
         for field in fields:
             value = table.get(field.key, field.default)
             if value is REQUIRED:
-                raise PolicyError(f"{self._source}: {prefix}{field.key} is missing; write it: {field.meaning}")
+                missing = f"{prefix}{field.key} is missing; add it {place}, as {_a(field.kind)}: {field.meaning}"
+                raise PolicyError(f"{self._source}: {missing}")
             if field.key in table:
                 self._check(prefix + field.key, value, field)
             values[field.key] = value
@@ -221,30 +231,50 @@ class _Reader:
 
     def _check(self, path: str, value: object, field: Field) -> None:
         if not is_a(value, field.kind):
-            article = "an" if field.kind == "integer" else "a"
-            raise self._error(path, value, f"{article} {field.kind}: {field.meaning}")
+            raise self._error(path, value, f"{_a(field.kind)}: {field.meaning}")
         remedy = field.check(value) if field.check is not None else None
         if remedy is not None:
             raise self._error(path, value, remedy)
 
-    def _unknown(self, path: str, value: object, key: str, known: Sequence[str]) -> PolicyError:
-        elsewhere = {field.key: "[executor_shape]" for field in EXECUTOR_SHAPE}
-        elsewhere |= {field.key: "[[class]]" for field in CLASS}
-        elsewhere |= {field.key: "the top of the file" for field in TOP_LEVEL}
-        meant = HABITS.get(key, key)
-        close = difflib.get_close_matches(meant, known, n=1, cutoff=0.6)
-        if close:
-            remedy = f"did you mean {close[0]}?"
-        elif meant in elsewhere:
-            remedy = f"{meant} belongs in {elsewhere[meant]}"
-        else:
-            nearest = difflib.get_close_matches(meant, [*known, *elsewhere], n=1, cutoff=0.0)
-            remedy = f"no such key; the nearest is {nearest[0]}"
-        return PolicyError(f"{self._source}: unknown key {path} = {value!r}: {remedy}")
-
     def _error(self, path: str, value: object, remedy: str) -> PolicyError:
-        shown = "missing" if value is None else f"= {value!r}"
+        shown = "missing" if value is None else f"= {_shown(value)}"
         return PolicyError(f"{self._source}: {path} {shown} cannot be used; write {remedy}")
+
+
+def _keys(place: str) -> list[str]:
+    """What one table may hold; at the top of the file the other tables, too."""
+    return [field.key for field in _PLACES[place]] + (list(_TABLES) if place == _TOP else [])
+
+
+def _instead(key: str, place: str) -> str:
+    """What to do about a key that does not belong into a table: the nearest key of all tables, and where it belongs."""
+    meant = HABITS.get(key, key)
+    here = _keys(place)
+    known = here + [other for elsewhere in _PLACES if elsewhere != place for other in _keys(elsewhere)]
+    close = difflib.get_close_matches(meant, known, n=1, cutoff=0.6)
+    if not close:
+        return f"no such key; there are {', '.join(here)}"
+    if close[0] in here:
+        return f"did you mean {close[0]}?"
+    belongs = next(other for other in _PLACES if close[0] in _keys(other))
+    return f"it belongs {belongs}" if close[0] == key else f"did you mean {close[0]}, which belongs {belongs}?"
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind == 'integer' else 'a'} {kind}"
+
+
+def _shown(value: object) -> str:
+    """A value in an error, cut to what a line bears; Python itself writes neither the longest nor the deepest."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value too long to show"
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
+
+def _shown_key(key: str) -> str:
+    return key if key.replace("-", "_").isidentifier() and len(key) <= _LONGEST_SHOWN else _shown(key)
 
 
 def _class_source(text: str) -> ClassSource:

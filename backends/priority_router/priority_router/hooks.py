@@ -91,9 +91,10 @@ def format_guarded_models(routers: Mapping[str, str]) -> str:
         SetupError: a name cannot be written in that form.
     """
     for name in (*routers.keys(), *routers.values()):
-        if not name or name != name.strip(" ") or set(name) & {";", "=", "\0"}:
+        if not name or name != name.strip(" ") or set(name) & {";", "="} or not name.isprintable():
             raise SetupError(
-                f"model name {name!r} cannot be guarded: it is empty, has spaces around it or holds ';' or '='; "
+                f"model name {name!r} cannot be guarded: it is empty, has spaces around it, or holds ';', '=' or what "
+                "cannot be printed; "
                 "rename the model, or set guard_executor = false in its policy.toml"
             )
     return ";".join(f"{executor}={router}" for executor, router in routers.items())

@@ -59,6 +59,18 @@ MAX_ROWS: Final = 8192
 MAX_LEVEL: Final = 2**32 - 1
 """Far above any real policy, and within what every client and front end can carry."""
 
+MAX_QUEUE_SIZE: Final = 2**32 - 1
+"""Triton's own for a queue."""
+
+MAX_MICROSECONDS: Final = 10**15
+"""31 years; in ns, and added to the time since the machine started, it stays within 64 bits with a sign."""
+
+MAX_MODEL_VERSION: Final = 2**63 - 1
+"""Triton's versions are 64 bits with a sign."""
+
+MAX_SLOWDOWN: Final = 1_000_000
+"""No batch is that many times slower, so it means: fill whatever it costs."""
+
 _CLASS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_PREFIX = "header:"
@@ -93,10 +105,6 @@ class Field:
     check: Check | None = None
 
 
-def _at_least(low: int) -> Check:
-    return lambda value: None if value >= low else f"a value of at least {low}"
-
-
 def _between(low: int, high: int) -> Check:
     return lambda value: None if low <= value <= high else f"a value from {low} to {high}"
 
@@ -106,7 +114,7 @@ def _share(value: float) -> str | None:
 
 
 def _slowdown(value: float) -> str | None:
-    return None if 0 <= value < float("inf") else "a value of at least 0, such as 0.1"
+    return None if 0 <= value <= MAX_SLOWDOWN else f"a value from 0 to {MAX_SLOWDOWN}, such as 0.1"
 
 
 def _one_of(*choices: str) -> Check:
@@ -115,7 +123,8 @@ def _one_of(*choices: str) -> Check:
 
 
 def _model_name(value: str) -> str | None:
-    return None if value.strip() else "the name of the model to call"
+    fits = value.isprintable() and value == value.strip() and value not in ("", ".", "..") and "/" not in value
+    return None if fits else "the name of the model to call: that of its folder, without spaces around it"
 
 
 def _class_name(value: str) -> str | None:
@@ -139,10 +148,16 @@ def _version_one(value: int) -> str | None:
 
 
 TOP_LEVEL: Final = (
-    Field("policy_version", "integer", REQUIRED, "Form of this file.", _version_one),
+    Field("policy_version", "integer", REQUIRED, "Form of this file, at present 1.", _version_one),
     Field("mode", "text", DEFAULT_MODE, "How the executor is called.", _one_of("levels", "plain")),
     Field("executor", "text", REQUIRED, "Name of the model that the router calls.", _model_name),
-    Field("executor_version", "integer", LATEST_VERSION, "Its version; left out: the latest.", _at_least(1)),
+    Field(
+        "executor_version",
+        "integer",
+        LATEST_VERSION,
+        "Its version; left out: the latest.",
+        _between(1, MAX_MODEL_VERSION),
+    ),
     Field("default_class", "text", None, "Class of requests that name none; left out: the least urgent."),
     Field(
         "unknown_class",
@@ -163,7 +178,7 @@ TOP_LEVEL: Final = (
         "integer",
         DEFAULT_EXECUTOR_TIMEOUT_MICROSECONDS,
         "Time after which a call without an answer is given up; at least twice the longest execution.",
-        _at_least(1000),
+        _between(1000, MAX_MICROSECONDS),
     ),
     Field(
         "max_fill_slowdown",
@@ -194,13 +209,19 @@ EXECUTOR_SHAPE: Final = (
 CLASS: Final = (
     Field("name", "text", REQUIRED, "What clients send and metrics show.", _class_name),
     Field("level", "integer", REQUIRED, "1 is the most urgent; classes may share a level.", _between(1, MAX_LEVEL)),
-    Field("max_queue_size", "integer", DEFAULT_MAX_QUEUE_SIZE, "Requests that may wait; 0: unlimited.", _at_least(0)),
+    Field(
+        "max_queue_size",
+        "integer",
+        DEFAULT_MAX_QUEUE_SIZE,
+        "Requests that may wait; 0: unlimited.",
+        _between(0, MAX_QUEUE_SIZE),
+    ),
     Field(
         "default_timeout_microseconds",
         "integer",
         DEFAULT_TIMEOUT_MICROSECONDS,
         "Longest time in the router's queue; 0: no limit.",
-        _at_least(0),
+        _between(0, MAX_MICROSECONDS),
     ),
     Field(
         "allow_timeout_override",
@@ -217,7 +238,16 @@ CLASS: Final = (
     ),
 )
 
-HABITS: Final = {"priority": "level", "timeout_microseconds": "default_timeout_microseconds", "classes": "class"}
+HABITS: Final = {
+    "priority": "level",
+    "priority_level": "level",
+    "priority_levels": "level",
+    "timeout_microseconds": "default_timeout_microseconds",
+    "default_priority_level": "default_class",
+    "model_name": "executor",
+    "model_version": "executor_version",
+    "classes": "class",
+}
 """Names people bring along from Triton's own configuration, and the ones they mean."""
 
 

@@ -100,6 +100,15 @@ def test_an_unknown_class_is_refused_with_the_known_ones(name: str | bytes) -> N
     assert message.isprintable()
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [(b"\xff\xfe", r"'\xff\xfe'"), ("größe", "'größe'"), ("a\nb", r"'a\nb'"), ("a\\b", r"'a\\b'")]
+)
+def test_an_unknown_class_is_shown_as_it_came(name: str | bytes, shown: str) -> None:
+    with pytest.raises(UnknownClass) as caught:
+        classifier().classify(column(name), "{}", 1)
+    assert str(caught.value).startswith(f"class {shown} is unknown")
+
+
 def test_an_unknown_class_may_be_served_as_the_default() -> None:
     lenient = classifier('unknown_class = "default"')
     assert lenient.classify(column("gold"), "{}", 1) == Classified("bulk", was_unknown=True)

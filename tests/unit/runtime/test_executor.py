@@ -146,6 +146,19 @@ def test_every_failure_answers_everyone_in_the_call(
     assert bench.driver.idle
 
 
+def test_a_policy_that_allows_too_large_batches_is_told_once() -> None:
+    bench = Bench(policy(size=8))
+    bench.triton.answer = refused("Model model - inference request batch-size must be <= 4 for 'model'")
+    for _ in range(3):
+        bench.submit(bench.job(count=5))
+        bench.clock.pass_ms(5000)
+    served(bench)
+    ((level, text),) = bench.triton.Logger.lines
+    assert level == "error"
+    assert "executor_shape.max_batch_size = 8, but executor 'model' takes 4 rows" in text
+    assert "write max_batch_size = 4" in text
+
+
 def test_a_call_that_cannot_be_built_answers_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(policy())
     bench.submit(bench.job())

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from priority_router.control import ControlDirectory, RouterChannel
-from priority_router.core.values import SECOND
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
 from priority_router.runtime.export import Exporter
 from priority_router.runtime.housekeeping import Housekeeping, Sources
-from priority_router.runtime.metrics import Lateness, Tally
+from priority_router.runtime.metrics import Tally
 
 from .harness import Bench, policy
 
@@ -39,7 +38,7 @@ class House(Bench):
         self.tally = Tally(["online", "bulk"])
         self.received = 0
         self.levels_sent = 0
-        sources = Sources([self.tally], Lateness(), dict, lambda: self.received, lambda: self.levels_sent)
+        sources = Sources([self.tally], dict, lambda: self.received, lambda: self.levels_sent)
         exporter = Exporter(self.triton, "router")
         self.house = Housekeeping(self.driver, sources, exporter, hooks, watched, channel, self.clock, self.log)
         return self
@@ -196,13 +195,3 @@ def test_a_look_that_fails_does_not_keep_the_numbers_back(monkeypatch: pytest.Mo
     house.house.step()
     assert house.read(SUCCESS) == 1
     assert len(house.triton.Logger.lines) == 2
-
-
-def test_lateness_is_forgotten_by_periods() -> None:
-    house = House(policy()).furnish()
-    lateness = house.house._sources.lateness
-    lateness.add(5)
-    for _ in range(2):
-        house.clock.now += 31 * SECOND
-        house.house.step()
-    assert lateness.worst == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from priority_router.core.values import SECOND
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
 from priority_router.runtime import metrics
@@ -153,16 +154,16 @@ def test_names_follow_prometheus() -> None:
         assert family.help
 
 
-def test_lateness_keeps_the_worst_of_two_periods() -> None:
+def test_lateness_keeps_the_worst_of_the_last_one_to_two_minutes() -> None:
     lateness = Lateness()
     for late in (3, 9, 1):
-        lateness.add(late)
-    assert (lateness.count, lateness.total, lateness.worst) == (3, 13, 9)
-    lateness.next_period()
-    lateness.add(2)
-    assert lateness.worst == 9
-    lateness.next_period()
-    assert lateness.worst == 2
+        lateness.add(late, 0)
+    assert (lateness.count, lateness.total, lateness.worst(59 * SECOND)) == (3, 13, 9)
+    lateness.add(2, 60 * SECOND)
+    assert lateness.worst(119 * SECOND) == 9
+    assert lateness.worst(120 * SECOND) == 2
+    assert lateness.worst(180 * SECOND) == 0
+    assert lateness.total == 15
 
 
 def test_the_document_lists_every_family_with_kind_and_meaning() -> None:

@@ -36,10 +36,12 @@ def config(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_right_configuration_passes() -> None:
-    startup.check_config(config(), policy())
-    startup.check_config(config(max_batch_size=0), policy(size=0))
+    assert not startup.check_config(config(), policy())
+    assert not startup.check_config(config(max_batch_size=0), policy(size=0))
     without = config(input=CONFIG["input"][:1], output=CONFIG["output"][:1])
-    startup.check_config(without, policy())
+    assert not startup.check_config(without, policy())
+    batching = {"preferred_batch_size": [], "max_queue_delay_microseconds": "0", "priority_levels": "0"}
+    assert not startup.check_config(config(dynamic_batching=batching | {"preserve_ordering": False}), policy())
 
 
 @pytest.mark.parametrize(
@@ -56,11 +58,20 @@ def test_a_right_configuration_passes() -> None:
         ({"input": [{"name": "CLASS", "data_type": "TYPE_STRING", "dims": ["2"]}]}, r"CLASS is TYPE_STRING \[2\]"),
         ({"output": [{"name": "ROUTER_EXECUTOR_US", "data_type": "TYPE_FP32", "dims": ["1"]}]}, "ROUTER_EXECUTOR_US"),
         ({"input": [{"name": "B", "data_type": "TYPE_BF16", "dims": ["1"]}]}, "B is BF16"),
+        ({"sequence_batching": {}}, "has sequence_batching, which a router cannot serve"),
+        ({"dynamic_batching": {"priority_levels": "2", "default_priority_level": "2"}}, "has priority_levels: "),
+        ({"dynamic_batching": {"preserve_ordering": True}}, "has preserve_ordering: "),
     ],
 )
 def test_a_wrong_configuration_is_named(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(SetupError, match=said):
         startup.check_config(config(**changes), policy())
+
+
+def test_a_queue_delay_of_the_routers_own_is_warned_of_with_what_it_costs() -> None:
+    (warning,) = startup.check_config(config(dynamic_batching={"max_queue_delay_microseconds": "2000000"}), policy())
+    for part in ("max_queue_delay_microseconds: 2000000", "ROUTER_QUEUE_US", "write dynamic_batching { }"):
+        assert part in warning
 
 
 def test_a_garbling_numpy_is_refused_by_its_effect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,8 +101,6 @@ class TestHooks:
         [
             (None, "is not loaded into this server"),
             (HookMarker(99, 3, EVERY.hooks), r"is loaded into process 99, not into this server \(100\)"),
-            (HookMarker(100, 3, frozenset({"priority", "guard"})), "the hooks dispatch are switched off"),
-            (HookMarker(100, 3, frozenset({"dispatch"})), "the hooks priority are switched off"),
         ],
     )
     def test_without_them_levels_mode_is_refused_with_the_way_out(self, marker: HookMarker | None, said: str) -> None:
@@ -99,6 +108,25 @@ class TestHooks:
             startup.check_hooks(policy(), marker, 100)
         assert "priority-router serve" in str(caught.value)
         assert 'mode = "plain"' in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("active", "said", "variables"),
+        [
+            ({"priority", "guard"}, "not active in it: dispatch", "PRIORITY_ROUTER_HOOK_DISPATCH=0"),
+            ({"dispatch"}, "not active in it: priority", "PRIORITY_ROUTER_HOOK_PRIORITY=0"),
+            (
+                {"guard"},
+                "not active in it: dispatch and priority",
+                "PRIORITY_ROUTER_HOOK_DISPATCH=0 and PRIORITY_ROUTER_HOOK_PRIORITY=0",
+            ),
+        ],
+    )
+    def test_a_hook_that_is_off_is_named_with_its_variable(self, active: set[str], said: str, variables: str) -> None:
+        with pytest.raises(SetupError, match=said) as caught:
+            startup.check_hooks(policy(), HookMarker(100, 3, frozenset(active)), 100)
+        assert f"Take {variables} out of the server's environment" in str(caught.value)
+        assert 'or set mode = "plain"' in str(caught.value)
+        assert "priority-router serve" not in str(caught.value), "it may have been started by that"
 
     def test_plain_mode_needs_none(self) -> None:
         plain = policy(top='mode = "plain"')

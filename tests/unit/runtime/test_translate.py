@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from priority_router.errors import Outcome
-from priority_router.runtime.translate import CODE_NAMES, ErrorCodes, executor_error
+from priority_router.runtime.translate import CODE_NAMES, ErrorCodes, executor_error, largest_batch
 from support.fake_triton import TritonError
 
 PREFIX = "Model executor - Error when running inference: "
@@ -41,6 +41,31 @@ def test_an_executor_that_does_not_serve_is_unavailable_and_named(text: str, cod
     error = executor_error(text, code, "executor")
     assert (error.code, error.outcome) == ("UNAVAILABLE", Outcome.UNAVAILABLE)
     assert str(error) == f"executor 'executor' is not serving: {text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Stub process 'executor_0_0' is not healthy.",
+        "Stub process 'a b' is not healthy.",
+        "Stub process is not healthy.",
+    ],
+)
+def test_an_executor_whose_process_is_dead_is_unavailable_and_named(text: str) -> None:
+    error = executor_error(text, "INTERNAL", "executor")
+    assert (error.code, error.outcome) == ("UNAVAILABLE", Outcome.UNAVAILABLE)
+    assert str(error) == f"executor 'executor' does not answer: {text}"
+
+
+@pytest.mark.parametrize("text", ["my Stub process 'x' is not healthy.", "the patient is not healthy."])
+def test_a_model_that_speaks_of_health_itself_is_not_taken_for_a_dead_one(text: str) -> None:
+    assert executor_error(text, "INTERNAL", "executor").code == "INTERNAL"
+
+
+def test_what_the_executor_takes_at_most_is_read_from_its_refusal() -> None:
+    refusal = PREFIX + "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'executor'"
+    assert largest_batch(refusal) == 4
+    assert largest_batch(PREFIX + "Server not ready") is None
 
 
 @pytest.mark.parametrize("code", ["INVALID_ARG", "INTERNAL", "NOT_FOUND", "UNSUPPORTED", "CANCELLED"])

@@ -125,5 +125,8 @@ def _only(values: Sequence[object], what: str) -> bytes | None:
 
 def _shown(name: bytes) -> str:
     """A client's text in an error: escaped, and cut to what a log line bears."""
-    text = repr(name.decode("utf-8", "backslashreplace"))
+    try:
+        text = repr(name.decode())
+    except UnicodeDecodeError:
+        text = repr(name)[1:]
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...'"

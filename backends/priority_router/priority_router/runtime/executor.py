@@ -19,7 +19,7 @@ from priority_router.hooks import LEVEL_KEY
 from priority_router.runtime import codec
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.log import Log
-from priority_router.runtime.translate import ErrorCodes, executor_error
+from priority_router.runtime.translate import ErrorCodes, executor_error, largest_batch
 from priority_router.runtime.work import Call, Tensors
 
 
@@ -47,7 +47,9 @@ class Executor:
         self._name = policy.executor
         self._version = policy.executor_version
         self._levels = policy.scheduling.levels
-        self._batched = policy.scheduling.max_batch_size > 0
+        self._max_batch_size = policy.scheduling.max_batch_size
+        self._batched = self._max_batch_size > 0
+        self._told_size = False
         self._driver = driver
         self._codes = codes
         self._clock = clock
@@ -103,7 +105,9 @@ class Executor:
     def _read(self, call: Call, response: Any) -> tuple[list[Tensors] | None, RequestError | None]:
         if response.has_error():
             error = response.error()
-            return None, executor_error(error.message(), self._codes.name(error.code()), self._name)
+            text = error.message()
+            self._look_at_size(text)
+            return None, executor_error(text, self._codes.name(error.code()), self._name)
         outputs = []
         for tensor in response.output_tensors():
             try:
@@ -116,3 +120,15 @@ class Executor:
             return codec.split(outputs, [part.rows for part in call.dispatch.parts]), None
         except ValueError as error:
             return None, ExecutorFailed(f"executor {self._name!r}: {error}")
+
+    def _look_at_size(self, text: str) -> None:
+        """Says once that policy and executor disagree: callers see it under load only, and not whose mistake it is."""
+        largest = largest_batch(text) if not self._told_size else None
+        if largest is None or largest >= self._max_batch_size:
+            return
+        self._told_size = True
+        self._log.error(
+            "batch size",
+            f"policy.toml has executor_shape.max_batch_size = {self._max_batch_size}, but executor {self._name!r} "
+            f"takes {largest} rows and refuses larger dispatches; write max_batch_size = {largest}",
+        )

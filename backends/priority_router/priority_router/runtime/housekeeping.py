@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from priority_router.control import DRAIN_POLL_SECONDS, RouterChannel
-from priority_router.core.values import MILLISECOND, SECOND
+from priority_router.core.values import MILLISECOND
 from priority_router.hooks import HookCounters, HookCounts
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.export import Exporter
 from priority_router.runtime.log import Log
-from priority_router.runtime.metrics import Family, Lateness, Readings, Tally, samples
+from priority_router.runtime.metrics import Family, Readings, Tally, samples
 from priority_router.runtime.watch import HookWatch, Sight
 
 FLUSH_PERIOD: Final = 500 * MILLISECOND
 """ns between two flushes of the metrics; one changed number costs about 50 us of the server."""
-
-LATENESS_PERIOD: Final = 30 * SECOND
-"""ns; the worst lateness shown is that of the last one to two periods."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +30,12 @@ class Sources:
 
     Attributes:
         tallies: one per thread that answers requests.
-        lateness: of the timer.
         counters: reads the families without labels.
         received: requests taken in.
         levels_sent: executor calls that asked for a level.
     """
 
     tallies: Sequence[Tally]
-    lateness: Lateness
     counters: Callable[[], Mapping[Family, float]]
     received: Callable[[], int]
     levels_sent: Callable[[], int]
@@ -84,7 +79,7 @@ class Housekeeping:
         self._stop = threading.Event()
         self._draining = False
         self._drained = False
-        self._flushed = self._period_began = clock()
+        self._flushed = clock()
         self._exporter.flush(samples(self._readings()))
 
     def run(self) -> None:
@@ -103,9 +98,6 @@ class Housekeeping:
                 self._look_at_hooks(now)
             with self._log.caught("exporting the metrics failed"):
                 self._exporter.flush(samples(self._readings()))
-        if now - self._period_began >= LATENESS_PERIOD:
-            self._period_began = now
-            self._sources.lateness.next_period()
 
     def stop(self) -> None:
         """Ends ``run``."""

@@ -8,11 +8,13 @@ named numbers, which ``export`` hands to Triton.
 from __future__ import annotations
 
 import itertools
+import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from priority_router.core.recent import RecentWorst
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
 from priority_router.runtime.driver import Observed
@@ -118,7 +120,9 @@ DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
 DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
 WRITTEN_OFF: Final = _gauge("lost_dispatches", "Executor calls given up whose answer has not come")
 LATE_ANSWERS: Final = _counter("late_answers_total", "Answers that came after their executor call was given up")
-LATENESS_WORST: Final = _gauge("timer_lateness_worst_seconds", "Latest wake-up of the timer in the last minute")
+LATENESS_WORST: Final = _gauge(
+    "timer_lateness_worst_seconds", "Latest wake-up of the timer, in the last one to two minutes"
+)
 LATENESS_SUM: Final = _counter("timer_lateness_seconds_sum", "Lateness of all timer wake-ups")
 LATENESS_COUNT: Final = _counter("timer_lateness_seconds_count", "Timer wake-ups")
 CANCEL_CHECKS: Final = _counter("cancel_checks_total", "Questions to Triton whether a waiting request was cancelled")
@@ -139,29 +143,31 @@ class Sample(NamedTuple):
     value: float
 
 
-@dataclass
 class Lateness:
-    """How late the timer woke; written by the timer thread alone. Times in ns."""
+    """How late the timer woke, in ns; added to by the timer thread alone.
 
-    count: int = 0
-    total: int = 0
-    _worst: list[int] = field(default_factory=lambda: [0, 0])
+    Attributes:
+        count: wake-ups.
+        total: their lateness, summed.
+    """
 
-    def add(self, late: int) -> None:
-        """Counts one wake-up."""
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0
+        self._worst = RecentWorst()
+        self._lock = threading.Lock()
+
+    def add(self, late: int, now: int) -> None:
+        """Counts one wake-up, of this moment."""
         self.count += 1
         self.total += late
-        if late > self._worst[0]:
-            self._worst[0] = late
+        with self._lock:
+            self._worst.add(late, now)
 
-    @property
-    def worst(self) -> int:
-        """The worst of this and the last period."""
-        return max(self._worst)
-
-    def next_period(self) -> None:
-        """Forgets the period before the last."""
-        self._worst = [0, self._worst[0]]
+    def worst(self, now: int) -> int:
+        """The worst of the last one to two minutes."""
+        with self._lock:
+            return self._worst.read(now)
 
 
 @dataclass(frozen=True, slots=True)

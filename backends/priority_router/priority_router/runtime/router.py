@@ -102,7 +102,6 @@ class Router:
         self._driver.on_send = self._cancels.dispatched
         sources = Sources(
             [*tallies, self._returned],
-            self._lateness,
             self._counters,
             lambda: self._received,
             lambda: self._executor.levels_sent,
@@ -184,7 +183,7 @@ class Router:
 
     def _run_timer(self) -> None:
         while (late := self._driver.alarm.wait()) is not None:
-            self._lateness.add(late)
+            self._lateness.add(late, self._clock())
             with self._log.caught("acting on the timer failed"):
                 self._driver.tick()
 
@@ -196,7 +195,7 @@ class Router:
             metrics.FAULTS: self._driver.faults,
             metrics.LATENESS_COUNT: self._lateness.count,
             metrics.LATENESS_SUM: self._lateness.total / 1e9,
-            metrics.LATENESS_WORST: self._lateness.worst / 1e9,
+            metrics.LATENESS_WORST: self._lateness.worst(self._clock()) / 1e9,
             metrics.CANCEL_CHECKS: self._cancels.checks,
             metrics.GUARD_ACTIVE: self._guard_active,
         }

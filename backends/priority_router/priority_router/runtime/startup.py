@@ -7,7 +7,7 @@ Law: each check reads what it is given and raises a SetupError that says what wa
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from priority_router.hooks import (
     GUARDED_MODELS_ENV,
     LIBRARY_NAME,
     PRIORITY,
+    SWITCHES,
     HookMarker,
     parse_guarded_models,
 )
@@ -40,8 +41,12 @@ def check_numpy(pb: Any) -> None:
         )
 
 
-def check_config(config: Mapping[str, Any], policy: RouterPolicy) -> None:
-    """The router's own ``config.pbtxt`` against what a router is, and against its policy."""
+def check_config(config: Mapping[str, Any], policy: RouterPolicy) -> Sequence[str]:
+    """The router's own ``config.pbtxt`` against what a router is, and against its policy.
+
+    Returns:
+        What an operator should change though the router works.
+    """
     name = config.get("name", "router")
     if policy.executor == name:
         raise SetupError(f"router {name!r}: policy.toml names the router itself as executor; name the model to call")
@@ -66,6 +71,36 @@ def check_config(config: Mapping[str, Any], policy: RouterPolicy) -> None:
             "it accepts, such as 16 times the executor's"
         )
     _check_tensors(name, config)
+    return _check_scheduling(name, config)
+
+
+def _check_scheduling(name: str, config: Mapping[str, Any]) -> Sequence[str]:
+    """What Triton does with requests before the router gets them, and with its answers."""
+    if "sequence_batching" in config:
+        raise SetupError(
+            f"router {name!r} has sequence_batching, which a router cannot serve: it joins requests of many callers; "
+            "write dynamic_batching { }"
+        )
+    batching = config.get("dynamic_batching", {})
+    if int(batching.get("priority_levels", 0)):
+        raise SetupError(
+            f"router {name!r} has priority_levels: its own queue would order requests by what their callers ask for, "
+            "and could stall for up to 500 ms; write dynamic_batching { }: the classes of policy.toml are its order, "
+            "priority_levels belong to the executor"
+        )
+    if batching.get("preserve_ordering"):
+        raise SetupError(
+            f"router {name!r} has preserve_ordering: an urgent answer would wait for every earlier one; "
+            "write dynamic_batching { }"
+        )
+    delay = int(batching.get("max_queue_delay_microseconds", 0))
+    if not delay:
+        return ()
+    return (
+        f"its config.pbtxt has max_queue_delay_microseconds: {delay}: every request may wait that long before the "
+        "router gets it, which neither its timeouts nor ROUTER_QUEUE_US cover, and nothing is gained, since the router "
+        "makes the batches; write dynamic_batching { }",
+    )
 
 
 def _check_tensors(name: str, config: Mapping[str, Any]) -> None:
@@ -99,16 +134,22 @@ def check_hooks(policy: RouterPolicy, marker: HookMarker | None, parent_pid: int
     ours = marker if marker is not None and marker.active_in(parent_pid) else None
     missing = {PRIORITY, DISPATCH} - (ours.hooks if ours is not None else frozenset())
     if policy.scheduling.levels and missing:
+        remedy = f"Start the server with `priority-router serve` or with LD_PRELOAD={LIBRARY_NAME}"
         if marker is None:
             found = f"{LIBRARY_NAME} is not loaded into this server"
         elif ours is None:
             found = f"{LIBRARY_NAME} is loaded into process {marker.pid}, not into this server ({parent_pid})"
         else:
-            found = f"the hooks {' and '.join(sorted(missing))} are switched off"
+            off = sorted(missing)
+            found = f"{LIBRARY_NAME} is loaded, but not active in it: {' and '.join(off)}"
+            variables = " and ".join(f"{SWITCHES[hook]}=0" for hook in off)
+            remedy = (
+                f"Take {variables} out of the server's environment (where it is not there, this release of Triton "
+                "lacks what the hook needs)"
+            )
         raise SetupError(
             f'mode = "levels" needs hooks that this server does not have: {found}. Without them levels stall the '
-            "executor for up to 500 ms between batches. Start the server with `priority-router serve` or with "
-            f'LD_PRELOAD={LIBRARY_NAME}, or set mode = "plain"'
+            f'executor for up to 500 ms between batches. {remedy}, or set mode = "plain"'
         )
     return ours
 

@@ -10,6 +10,7 @@ carry the code, which is then kept.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from priority_router.errors import ExecutorFailed, RequestError, Unavailable
@@ -27,6 +28,11 @@ _NOT_SERVING: Final = (
     "Server is stopping",
 )
 """The executor is missing, loading or unloaded, or the server is stopping."""
+
+_DEAD_PROCESS: Final = re.compile(r"Stub process( '.*')? is not healthy\.")
+"""What the python backend answers for a model whose process has died or stands still."""
+
+_TOO_MANY_ROWS: Final = re.compile(r"inference request batch-size must be <= (\d+) for '")
 
 _LOST_CODES: Final = frozenset(("INTERNAL", "UNKNOWN"))
 
@@ -55,9 +61,17 @@ def executor_error(text: str, code: str, executor: str) -> RequestError:
     refused_by_triton = text.startswith(f"Model {executor} - ")
     if refused_by_triton and any(fragment in text for fragment in _NOT_SERVING):
         return Unavailable(f"executor {executor!r} is not serving: {text}")
+    if _DEAD_PROCESS.fullmatch(text):
+        return Unavailable(f"executor {executor!r} does not answer: {text}")
     if code in _LOST_CODES and any(fragment in text for fragment in _REFUSALS):
         return ExecutorFailed(text, "UNAVAILABLE")
     return ExecutorFailed(text, code)
+
+
+def largest_batch(text: str) -> int | None:
+    """The executor's max_batch_size where it refused a dispatch for having more rows; None for any other error."""
+    found = _TOO_MANY_ROWS.search(text)
+    return int(found[1]) if found is not None else None
 
 
 class ErrorCodes:

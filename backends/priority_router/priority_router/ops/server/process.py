@@ -16,7 +16,17 @@ from typing import Final, Self
 
 from priority_router.control import ControlDirectory
 from priority_router.errors import SetupError
-from priority_router.ops.server import arguments, children, installation, invocation, launch, ports, readiness, routers
+from priority_router.ops.server import (
+    arguments,
+    children,
+    comparison,
+    installation,
+    invocation,
+    launch,
+    ports,
+    readiness,
+    routers,
+)
 from priority_router.ops.server.layout import Layout
 from priority_router.ops.server.log import FileLog, ServerLog
 
@@ -176,6 +186,7 @@ class Server:
             )
             self._launch([str(triton.binary), *words], environment, layout)
             self._wait_until_ready(passed)
+            self.warnings += comparison.warnings(self.addresses.client_host, self.addresses.ports["http"], found)
         except BaseException:
             self.kill()
             raise

@@ -22,25 +22,34 @@ _POLL_FAILED = re.compile(r"Poll failed for model directory '(?P<model>[^']+)': 
 def ready_status(host: str, port: int) -> int | None:
     """HTTP status of the server's readiness, 200 = every model serves; None while nobody answers."""
     try:
-        return _request(host, port, "GET", "/v2/health/ready")[0]
+        return request(host, port, "GET", "/v2/health/ready")[0]
     except (OSError, http.client.HTTPException):
         return None
 
 
 def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
     """Model name (with version) to state and reason, as the repository index has them; empty when it cannot be read."""
-    try:
-        status, body = _request(host, port, "POST", "/v2/repository/index")
-        entries: list[dict[str, Any]] = json.loads(body) if status == 200 else []
-    except (OSError, http.client.HTTPException, ValueError):
-        return {}
     return {
         f"{entry['name']} version {entry['version']}" if entry.get("version") else str(entry["name"]): (
             str(entry.get("state", "")),
             str(entry.get("reason", "")),
         )
-        for entry in entries
+        for entry in _index(host, port)
     }
+
+
+def served(host: str, port: int) -> set[str]:
+    """Names of the models that serve; empty when the repository index cannot be read."""
+    return {str(entry["name"]) for entry in _index(host, port) if entry.get("state") == "READY"}
+
+
+def _index(host: str, port: int) -> list[dict[str, Any]]:
+    try:
+        status, body = request(host, port, "POST", "/v2/repository/index")
+        entries: list[dict[str, Any]] = json.loads(body) if status == 200 else []
+    except (OSError, http.client.HTTPException, ValueError):
+        return []
+    return entries
 
 
 def explain(log: str) -> str:
@@ -79,8 +88,14 @@ def _without_prefix(line: str) -> str:
     return _LOG_LINE.sub("", line).strip(' "')
 
 
-def _request(host: str, port: int, method: str, path: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS)
+def request(host: str, port: int, method: str, path: str, timeout: float = _TIMEOUT_SECONDS) -> tuple[int, bytes]:
+    """One call of the HTTP API: status and body.
+
+    Raises:
+        OSError: nobody answers in time.
+        http.client.HTTPException: what answers does not speak HTTP.
+    """
+    connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
         connection.request(method, path)
         response = connection.getresponse()

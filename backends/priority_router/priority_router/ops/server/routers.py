@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from priority_router.config import POLICY_FILE, load_policy
+from priority_router.config import POLICY_FILE, RouterPolicy, load_policy
 from priority_router.control import TRITON_DEFAULT_POOL, thread_pool_size
 from priority_router.errors import SetupError
 from priority_router.ops.server.layout import SAFE_PATH
@@ -22,17 +22,21 @@ class Router:
 
     Attributes:
         model: its name, that of its folder.
-        executor: the model it calls.
-        instances: instances of that model over all devices.
-        guard: clients may not call the executor directly.
-        levels: it needs the hooks.
+        policy: what its newest version says.
     """
 
     model: str
-    executor: str
-    instances: int
-    guard: bool
-    levels: bool
+    policy: RouterPolicy
+
+    @property
+    def executor(self) -> str:
+        """The model it calls."""
+        return self.policy.executor
+
+    @property
+    def instances(self) -> int:
+        """Instances of that model over all devices, as the policy has them."""
+        return self.policy.scheduling.instances
 
 
 def find_routers(repositories: Iterable[Path]) -> list[Router]:
@@ -50,17 +54,7 @@ def find_routers(repositories: Iterable[Path]) -> list[Router]:
             model, version = path.parts[-3:-1]
             if version.isdigit() and (model not in newest or int(version) > int(newest[model].parent.name)):
                 newest[model] = path
-        for model in sorted(newest):
-            policy = load_policy(newest[model])
-            found.append(
-                Router(
-                    model,
-                    policy.executor,
-                    policy.scheduling.instances,
-                    policy.guard_executor,
-                    policy.scheduling.levels,
-                )
-            )
+        found += [Router(model, load_policy(newest[model])) for model in sorted(newest)]
     return found
 
 
@@ -87,7 +81,7 @@ def guarded_models(routers: Sequence[Router]) -> dict[str, str]:
 
     An executor is closed only when every router in front of it wants that: one that shares it needs the door open.
     """
-    open_doors = {router.executor for router in routers if not router.guard}
+    open_doors = {router.executor for router in routers if not router.policy.guard_executor}
     closed: dict[str, str] = {}
     for router in routers:
         if router.executor not in open_doors:

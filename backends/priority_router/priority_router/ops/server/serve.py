@@ -61,14 +61,14 @@ def main(words: Sequence[str]) -> int:
         raise
     finally:
         server.kill()
-        _say(*server.warnings)
+        _say(*(f"warning: {text}" for text in server.warnings))
         orders.end()
 
 
 def _run(server: Server, orders: _Orders) -> int:
     server.start()
     orders.started = True
-    _say(*server.warnings)
+    _say(*(f"warning: {text}" for text in server.warnings))
     server.warnings.clear()
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
     _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
