@@ -33,11 +33,14 @@ GRACE_SECONDS = 20
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[docker.DockerClient]:
+    client, fault = None, None
     try:
         client = docker.from_env(timeout=1800)
         client.ping()
     except DockerException as error:
-        pytest.fail(f"no container engine answers ({error}); leave these tests out with -m 'not images'", pytrace=False)
+        fault = error
+    if client is None or fault is not None:
+        pytest.fail(f"no container engine answers ({fault}); leave these tests out with -m 'not images'", pytrace=False)
     yield client
     client.close()
 

@@ -36,6 +36,7 @@ SERVER_SIDE = sorted(
         PACKAGE / "ops/cli.py",
         PACKAGE / "ops/command_line.py",
         PACKAGE / "ops/install.py",
+        PACKAGE / "ops/agreement.py",
         PACKAGE / "ops/assets.py",
         PACKAGE / "ops/sweep.py",
     ]
