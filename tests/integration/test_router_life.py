@@ -19,17 +19,24 @@ from support.models import BULK, INTERACTIVE, Executor, Router
 from tritonclient.utils import InferenceServerException
 
 SLOW_TAG = 50
+LONG_TAG = 51
 RELOADS = 8
-EXECUTOR = Executor("executor", batch_seconds=0.05, max_batch_size=2, sleep_tags={SLOW_TAG: 1.0})
+EXECUTOR = Executor("executor", batch_seconds=0.05, max_batch_size=2, sleep_tags={SLOW_TAG: 1.0, LONG_TAG: 3.0})
 LOSING = Router("losing", policy={"executor_timeout_microseconds": 300_000, "guard_executor": False})
 RELOADED = Router("reloaded", policy={"guard_executor": False})
 TWO_INSTANCES = "instance_group { kind: KIND_CPU count: 2 }"
+BATCHING = {
+    "sequences": "sequence_batching { }",
+    "own_levels": "dynamic_batching { priority_levels: 2 default_priority_level: 2 }",
+    "ordered": "dynamic_batching { preserve_ordering: true }",
+    "delayed": "dynamic_batching { max_queue_delay_microseconds: 1000 }",
+}
 
 
 def write_unloadable(repository: Path) -> None:
-    """Routers that must not load, whatever the mode; each is named for its fault."""
+    """Routers that must not load, whatever the mode, and one that may; each is named for its fault."""
     executor = replace(EXECUTOR, name="executor")
-    for name in ("two_instances", "broken_policy", "no_policy", "unequal_batch", "itself"):
+    for name in ("two_instances", "broken_policy", "no_policy", "unequal_batch", "itself", *BATCHING):
         router = Router(name, policy={"guard_executor": False}, mode="plain")
         if name == "itself":
             models.write_router(repository, router, replace(executor, name="itself"))
@@ -42,6 +49,8 @@ def write_unloadable(repository: Path) -> None:
             policy.write_text(policy.read_text().replace("level = 2", "level = 0"))
         elif name == "no_policy":
             policy.rename(policy.with_name("policy.txt"))
+        elif name in BATCHING:
+            config.write_text(config.read_text().replace("dynamic_batching { }", BATCHING[name]))
         elif name == "unequal_batch":
             text = config.read_text().replace("max_batch_size: 32", "max_batch_size: 0")
             config.write_text(text.replace("dynamic_batching { }", ""))
@@ -116,8 +125,15 @@ def test_an_executor_reloaded_under_load_leaves_no_caller_without_an_answer(load
 
 def test_a_router_unloaded_with_requests_queued_serves_them_first(loaded: Fleet, control: Any) -> None:
     stub = loaded.server.stub_pids()["reloaded_0_0"]
-    futures = [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 160)]
-    eventually(lambda: loaded.metric("queue_size", "reloaded", **{"class": BULK}) > 10)
+
+    def held() -> float:
+        waiting = loaded.metric("queue_size", "reloaded", **{"class": BULK})
+        return waiting + loaded.metric("in_flight_rows", "reloaded")
+
+    futures = [loaded.client.send("reloaded", Call(tag=LONG_TAG, traffic_class=BULK))]
+    eventually(lambda: held() == 1)
+    futures += [loaded.client.send("reloaded", Call(tag=tag, traffic_class=BULK)) for tag in range(100, 160)]
+    eventually(lambda: held() == len(futures))  # Triton refuses what comes after the order to unload
     control.unload_model("reloaded")
     assert [future.result().code for future in futures] == ["OK"] * len(futures)
     gone(Path(f"/proc/{stub}"))
@@ -167,6 +183,9 @@ def test_a_call_without_an_answer_is_given_up_and_its_late_answer_dropped(loaded
         ("no_policy", "a router's version folder must hold policy.toml"),
         ("unequal_batch", "has max_batch_size 0, its policy's [executor_shape] has 2"),
         ("itself", "policy.toml names the router itself as executor"),
+        ("sequences", "has sequence_batching, which a router cannot serve"),
+        ("own_levels", "has priority_levels: "),
+        ("ordered", "has preserve_ordering: "),
     ],
 )
 def test_what_cannot_serve_does_not_load_and_says_why(system: Fleet, control: Any, model: str, said: str) -> None:
@@ -174,6 +193,14 @@ def test_what_cannot_serve_does_not_load_and_says_why(system: Fleet, control: An
         control.load_model(model)
     assert said in str(caught.value)
     assert control.is_server_live()
+
+
+def test_a_queue_delay_of_the_routers_own_is_warned_of(loaded: Fleet, control: Any) -> None:
+    control.load_model("delayed")
+    assert loaded.client.infer("delayed", Call(tag=1)).ok
+    said = "priority_router delayed: its config.pbtxt has max_queue_delay_microseconds: 1000"
+    assert loaded.server.log_text().count(said) == 1
+    control.unload_model("delayed")
 
 
 @pytest.fixture(scope="module")

@@ -260,6 +260,23 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
     assert len(said) < 400
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "largest"),
+    [
+        ("", "executor_version", policy_fields.MAX_MODEL_VERSION),
+        ("", "executor_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("", "max_fill_slowdown", policy_fields.MAX_SLOWDOWN),
+        ("executor_shape", "max_batch_size", policy_fields.MAX_ROWS),
+        ("class", "level", policy_fields.MAX_LEVEL),
+        ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
+        ("class", "default_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
+    ],
+)
+def test_the_largest_value_is_taken_and_no_larger_one(table: str, key: str, largest: int) -> None:
+    parse_policy(with_value(table, key, str(largest)))
+    assert f"{key} = {largest + 1} cannot be used" in fault(with_value(table, key, str(largest + 1)))
+
+
 def test_the_largest_durations_stay_within_64_bits_of_ns() -> None:
     longest = policy_fields.MAX_MICROSECONDS
     text = f"executor_timeout_microseconds = {longest}\n{LEAST}default_timeout_microseconds = {longest}\n"

@@ -123,6 +123,18 @@ def test_an_open_back_door_is_told_once(model: Any, triton: Triton) -> None:
     assert triton.page.read('priority_router_guard_active{model="router"}') == 0
 
 
+def test_what_the_configuration_costs_is_told_beside_the_other_warnings(
+    load: Callable[[Path], Any], arguments: dict[str, str], triton: Triton
+) -> None:
+    arguments["model_config"] = json.dumps(CONFIG | {"dynamic_batching": {"max_queue_delay_microseconds": "5000"}})
+    model = load(FOLDER).TritonPythonModel()
+    model.initialize(arguments)
+    model.finalize()
+    delay, guard = [text for level, text in triton.Logger.lines if level == "warning"]
+    assert delay.startswith("priority_router router: its config.pbtxt has max_queue_delay_microseconds: 5000")
+    assert "clients can call 'model' directly" in guard
+
+
 def test_a_wrong_policy_keeps_it_from_loading(load: Callable[[Path], Any], arguments: dict[str, str]) -> None:
     Path(arguments["model_repository"], "1", "policy.toml").write_text(POLICY.replace("level = 1", "level = 0"))
     with pytest.raises(PolicyError, match=r"policy\.toml: class\[0\]\.level = 0 cannot be used"):

@@ -149,10 +149,11 @@ def test_every_failure_answers_everyone_in_the_call(
 def test_a_policy_that_allows_too_large_batches_is_told_once() -> None:
     bench = Bench(policy(size=8))
     bench.triton.answer = refused("Model model - inference request batch-size must be <= 4 for 'model'")
+    executor = Executor(bench.triton, bench.policy, bench.driver, ErrorCodes(TritonError), bench.clock, bench.log)
     for _ in range(3):
         bench.submit(bench.job(count=5))
+        executor.serve(bench.calls[-1])
         bench.clock.pass_ms(5000)
-    served(bench)
     ((level, text),) = bench.triton.Logger.lines
     assert level == "error"
     assert "executor_shape.max_batch_size = 8, but executor 'model' takes 4 rows" in text

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from priority_router.config import RouterPolicy
 from priority_router.control import ControlDirectory, RouterChannel
-from priority_router.runtime import threads
+from priority_router.runtime import metrics, threads
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.router import Router, Surroundings, executor_threads
 from support.fake_triton import BlsCall, InferenceResponse, Request, Tensor, Triton, TritonError, doubled, rows
@@ -241,6 +241,16 @@ def test_a_fault_at_the_timer_does_not_end_it(router: Router, triton: Triton, mo
     router._driver.alarm.set(0)
     assert ticked.wait(10)
     assert "RuntimeError: a bug" in triton.Logger.lines[0][1]
+
+
+def test_the_timers_lateness_is_counted_when_it_wakes(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticked = threading.Event()
+    monkeypatch.setattr(router._driver, "tick", ticked.set)
+    router._driver.alarm.set(0)
+    assert ticked.wait(10)
+    counters = router._counters()
+    assert counters[metrics.LATENESS_COUNT] == 1
+    assert counters[metrics.LATENESS_WORST] == counters[metrics.LATENESS_SUM] > 0
 
 
 def test_closing_ends_every_thread(triton: Triton) -> None:
