@@ -138,7 +138,7 @@ def test_the_steps_make_a_working_router(steps, mode):
         assert reply.code == "OK", reply.message
         time.sleep(1.0)  # twice the time in which a router exports its counters
         levels_given = steps.metric("priority_router_hook_priorities_set_total") if mode == "levels" else 0
-    guard = re.search(r"^priority_router_guard_active\{.*\} (\d)$", checked, re.MULTILINE)[1]
+    (guard,) = re.findall(r"^priority_router_guard_active\{.*\} (\d)$", checked, re.MULTILINE)
     assert "answered in" in checked
     if mode == "levels":
         assert (preloaded, guard, direct.ok) == (True, "1", False)

@@ -18,7 +18,7 @@ from support.serving import serving
 from tritonclient.utils import InferenceServerException
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
-COMMAND = re.search(r"<!-- tested: restricted -->\n```sh\n(.*?)```", DOCUMENT, re.DOTALL)[1]
+(COMMAND,) = re.findall(r"<!-- tested: restricted -->\n```sh\n(.*?)```", DOCUMENT, re.DOTALL)
 SECRET = "only-for-this-test"
 CLOSED = {
     "shared-memory": ("GET", "systemsharedmemory/status"),
