@@ -2,7 +2,7 @@
 """The Dockerfile's own steps, carried out on a stand-in for NVIDIA's image, and the server started from the result.
 
 The stand-in has the folders of NVIDIA's image, with the embedded server in them. What no stand-in can show, an engine
-must: tests/images.
+must: tests/docker.
 """
 
 from __future__ import annotations

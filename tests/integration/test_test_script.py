@@ -15,7 +15,7 @@ case "$1" in
   -m) printf '%s\\n' "$@" > called ;;
 esac
 """
-LEFT_OUT = "test: no container engine answers, so tests/images is left out\n"
+LEFT_OUT = "test: no container engine answers, so tests/docker is left out\n"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def run(tmp_path):
 @pytest.mark.parametrize("no_engine", ["0", "1"])
 def test_the_daily_suite_asks_for_no_engine(run, no_engine):
     assert run("tests/unit", no_engine=no_engine) == (
-        ["-m", "pytest", "-m", "not slow and not images", "tests/unit"],
+        ["-m", "pytest", "-m", "not slow and not docker", "tests/unit"],
         "",
     )
 
@@ -48,4 +48,4 @@ def test_all_is_everything_where_an_engine_answers(run):
 
 
 def test_all_says_in_one_line_that_no_engine_answers(run):
-    assert run("--all", no_engine="1") == (["-m", "pytest", "-m", "not images"], LEFT_OUT)
+    assert run("--all", no_engine="1") == (["-m", "pytest", "-m", "not docker"], LEFT_OUT)

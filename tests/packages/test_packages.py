@@ -134,7 +134,7 @@ def bare(built, tmp_path_factory):
     return environment(tmp_path_factory.mktemp("bare") / "venv", sys.executable, str(built.wheel))
 
 
-@pytest.fixture(scope="module", params=PYTHONS.values(), ids=list(PYTHONS))
+@pytest.fixture(scope="module", params=list(PYTHONS.values()), ids=list(PYTHONS))
 def full(request, built, tmp_path_factory):
     """The wheel with what the README asks for."""
     folder = tmp_path_factory.mktemp("full") / "venv"

@@ -60,7 +60,7 @@ def test_the_number_of_instances_is_written_out_and_said(name):
     assert re.findall(r"^# In policy.toml: instances = (\d+)$", SAMPLES[name], re.MULTILINE) == [str(instances(config))]
     document = (ROOT / "docs" / "gpu.md").read_text()
     row = re.search(rf"^\| \[{name}\].*\| ([^|]+) \|$", document, re.MULTILINE)
-    assert row is not None
+    assert row, "the document does not have it"
     assert WORDS[row[1]] == instances(config)
 
 
@@ -80,9 +80,9 @@ def test_one_tensorrt_engine_serves_every_row_count():
     (only,) = config.input
     rows = {}
     for bound in ("min", "opt", "max"):
-        shape = re.fullmatch(rf"{only.name}:(\d+)x{only.dims[0]}", given[f"trt_profile_{bound}_shapes"])
-        assert shape is not None
-        rows[bound] = shape[1]
+        found = re.fullmatch(rf"{only.name}:(\d+)x{only.dims[0]}", given[f"trt_profile_{bound}_shapes"])
+        assert found, given
+        rows[bound] = found[1]
     assert rows["min"] == "1"
     assert 1 < int(rows["opt"]) <= int(rows["max"]) == config.max_batch_size
     assert given["trt_engine_cache_enable"] == "true"

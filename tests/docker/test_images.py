@@ -40,7 +40,7 @@ def engine() -> Iterator[docker.DockerClient]:
     except DockerException as error:
         fault = error
     if client is None or fault is not None:
-        pytest.fail(f"no container engine answers ({fault}); leave these tests out with -m 'not images'", pytrace=False)
+        pytest.fail(f"no container engine answers ({fault}); leave these tests out with -m 'not docker'", pytrace=False)
     yield client
     client.close()
 
@@ -56,16 +56,14 @@ def image(request: pytest.FixtureRequest, engine: docker.DockerClient) -> Iterat
 @contextmanager
 def running(engine: docker.DockerClient, image: Image, **options: Any) -> Iterator[Container]:
     """A container with the shipped models and the restrictions of compose.yaml; gone at the end of the block."""
-    container = engine.containers.run(
-        image.id,
-        detach=True,
-        cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
-        shm_size="1g",
-        ports={"8000/tcp": ("127.0.0.1", None)},
-        volumes={str(ROOT / "model_repository"): {"bind": "/models", "mode": "ro"}},
-        **options,
-    )
+    options |= {
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "shm_size": "1g",
+        "ports": {"8000/tcp": ("127.0.0.1", None)},
+        "volumes": {str(ROOT / "model_repository"): {"bind": "/models", "mode": "ro"}},
+    }
+    container = engine.containers.run(image, detach=True, **options)
     try:
         yield container
     finally:
@@ -73,12 +71,12 @@ def running(engine: docker.DockerClient, image: Image, **options: Any) -> Iterat
 
 
 def said(container: Container) -> str:
-    output: bytes = container.logs()
-    return output.decode(errors="replace")
+    return container.logs().decode(errors="replace")
 
 
-def inside(container: Container, *words: str) -> tuple[int, str]:
+def inside(container: Container, *words: str) -> tuple[int | None, str]:
     status, output = container.exec_run([*words])
+    assert isinstance(output, bytes)
     return status, output.decode(errors="replace")
 
 
@@ -98,7 +96,7 @@ def until_healthy(container: Container) -> None:
 def ask(container: Container, model: str) -> tuple[int, dict[str, Any]]:
     """One request from outside, as class online: HTTP status and answer."""
     container.reload()
-    (place,) = container.ports["8000/tcp"]
+    (place,) = container.ports["8000/tcp"] or []
     assert place["HostIp"] == "127.0.0.1"
     content = {"name": "bytes", "datatype": "INT32", "shape": [1, 2048], "data": [0] * 2048}
     body = json.dumps({"inputs": [content], "parameters": {"class": "online"}}).encode()
@@ -111,7 +109,9 @@ def ask(container: Container, model: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("init", [True, False], ids=["init", "no init"])
-def test_it_serves_the_mounted_models_without_root_and_stops_in_time(engine, image, init):
+def test_it_serves_the_mounted_models_without_root_and_stops_in_time(
+    engine: docker.DockerClient, image: Image, init: bool
+) -> None:
     with running(engine, image, init=init) as container:
         until_healthy(container)
         assert re.search(r"^ready http=\S+:8000 grpc=\S+:8001 metrics=\S+:8002$", said(container), re.MULTILINE)
@@ -127,15 +127,15 @@ def test_it_serves_the_mounted_models_without_root_and_stops_in_time(engine, ima
         assert container.attrs["State"]["ExitCode"] == 0, said(container)
 
 
-def test_arguments_reach_serve_and_through_it_tritonserver(engine, image):
+def test_arguments_reach_serve_and_through_it_tritonserver(engine: docker.DockerClient, image: Image) -> None:
     words = ["--metrics-port=0", "--", "--allow-grpc=false"]
     with running(engine, image, command=words) as container:
         until_healthy(container)
         assert re.search(r"^ready http=\S+:8000 grpc=off metrics=\S+$", said(container), re.MULTILINE)
 
 
-def test_without_models_it_ends_with_the_reason(engine, image):
-    container = engine.containers.run(image.id, detach=True)
+def test_without_models_it_ends_with_the_reason(engine: docker.DockerClient, image: Image) -> None:
+    container = engine.containers.run(image, detach=True)
     try:
         assert container.wait(timeout=60)["StatusCode"] == 1
         assert "model repository /models: no such folder" in said(container)
@@ -144,8 +144,10 @@ def test_without_models_it_ends_with_the_reason(engine, image):
 
 
 @pytest.mark.parametrize("image", ["gpu"], indirect=True)
-def test_on_nvidias_base_nothing_is_installed_but_the_backend_and_the_command(engine, image):
+def test_on_nvidias_base_nothing_is_installed_but_the_backend_and_the_command(
+    engine: docker.DockerClient, image: Image
+) -> None:
     question = "import importlib.util as u; print([n for n in ('pytriton', 'priority_router') if u.find_spec(n)])"
     words = ["-c", f'python3 -c "{question}"; ls /opt/tritonserver/backends/priority_router']
-    answer = engine.containers.run(image.id, words, entrypoint="sh", remove=True).decode()
+    answer = engine.containers.run(image, words, entrypoint="sh", remove=True).decode()
     assert answer.split() == ["[]", "hooks", "model.py", "priority_router"]
