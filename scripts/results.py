@@ -2,8 +2,8 @@
 """Writes numbers from docs/results/bench-*.json and simulated.json into the marked sections of the documents.
 
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
-scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm) or ``simulated``
-(the scheduling rules on a virtual clock). Runs with the Python of .venv.
+scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``cost`` (of
+the way through the router) or ``simulated`` (the scheduling rules on a virtual clock). Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -160,6 +160,19 @@ def summary_section() -> Iterator[str]:
     yield from notes(list(documents.values()))
 
 
+def cost_section() -> Iterator[str]:
+    """What the way through the router costs where the model costs nothing: the closed-loop scenario in two columns."""
+    document = load("overhead")
+    in_flight = document["scenario"]["in_flight"]
+    least, most = (f"{count} in flight" for count in (min(in_flight), max(in_flight)))
+    rows = []
+    for arm, meaning in (("levels+hooks", "straight to a model that does nothing"), ("router", "through the router")):
+        classes = document["arms"][arm]["classes"]
+        rows.append([meaning, cell(classes[least]["latency"]["p50_ms"]), cell(classes[most]["rows_per_s"])])
+    yield from table(["", f"p50 ms, {least}", f"requests/s, {most}"], rows)
+    yield from notes([document])
+
+
 def simulated_section() -> Iterator[str]:
     """Every scenario and arm of the simulator."""
     document = read("simulated.json", "scripts/judge", comparison.SCHEMA)
@@ -182,6 +195,7 @@ def section(name: str) -> str:
     made: dict[str, Callable[[], Iterator[str]]] = {
         "aims": aims_section,
         "summary": summary_section,
+        "cost": cost_section,
         "simulated": simulated_section,
     }
     if name in made:
