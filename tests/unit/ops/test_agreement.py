@@ -3,6 +3,7 @@
 
 import copy
 import re
+from typing import Any
 
 import pytest
 from priority_router.config import parse_policy
@@ -27,7 +28,7 @@ def tensor(name, data_type="TYPE_FP32", dims=(4,), **more):
     return {"name": name, "data_type": data_type, "dims": list(dims), **more}
 
 
-EXECUTOR = {
+EXECUTOR: dict[str, Any] = {
     "name": "executor",
     "max_batch_size": 4,
     "input": [tensor("X"), tensor("TAG", "TYPE_INT64", (1,), optional=True)],
@@ -41,7 +42,7 @@ EXECUTOR = {
     },
 }
 PLAIN_EXECUTOR = EXECUTOR | {"dynamic_batching": {"priority_levels": 0, "priority_queue_policy": {}}}
-ROUTER = {
+ROUTER: dict[str, Any] = {
     "name": "router",
     "max_batch_size": 64,
     "input": [tensor("X"), tensor("CLASS", "TYPE_STRING", (1,), optional=True)],

@@ -27,6 +27,17 @@ def ready_status(host: str, port: int) -> int | None:
         return None
 
 
+def is_live(host: str, port: int, timeout: float) -> bool:
+    """The server answers, whatever it says, within a time limit in seconds."""
+    try:
+        request(host, port, "GET", "/v2/health/live", timeout)
+    except http.client.HTTPException:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
     """Model name (with version) to state and reason, as the repository index has them; empty when it cannot be read."""
     return {
