@@ -3,8 +3,8 @@
 
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
 scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``modes`` (the
-router's two modes, beside each other), ``simulated`` (the scheduling rules on a virtual clock) or ``ensemble`` (the
-steps around the router). Runs with the Python of .venv.
+router's two modes, beside each other), ``cost`` (of the way through the router), ``simulated`` (the scheduling rules on
+a virtual clock) or ``ensemble`` (the steps around the router). Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -174,6 +174,19 @@ def modes_section() -> Iterator[str]:
     yield from notes(list(documents.values()))
 
 
+def cost_section() -> Iterator[str]:
+    """What the way through the router costs where the model costs nothing: the closed-loop scenario in two columns."""
+    document = load("overhead")
+    in_flight = document["scenario"]["in_flight"]
+    least, most = (f"{count} in flight" for count in (min(in_flight), max(in_flight)))
+    rows = []
+    for arm, meaning in (("levels+hooks", "straight to a model that does nothing"), ("router", "through the router")):
+        classes = document["arms"][arm]["classes"]
+        rows.append([meaning, cell(classes[least]["latency"]["p50_ms"]), cell(classes[most]["rows_per_s"])])
+    yield from table(["", f"p50 ms, {least}", f"requests/s, {most}"], rows)
+    yield from notes([document])
+
+
 def simulated_section() -> Iterator[str]:
     """Every scenario and arm of the simulator."""
     document = read("simulated.json", "scripts/judge", comparison.SCHEMA)
@@ -225,6 +238,7 @@ def section(name: str) -> str:
         "aims": aims_section,
         "summary": summary_section,
         "modes": modes_section,
+        "cost": cost_section,
         "simulated": simulated_section,
         "ensemble": ensemble_section,
     }

@@ -98,6 +98,6 @@ def test_interrupted_it_leaves_nothing_behind(number):
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert said.endswith("demo: stopped\n")
     assert psutil.wait_procs(children, timeout=10)[1] == []

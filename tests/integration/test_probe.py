@@ -5,6 +5,8 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -111,11 +113,29 @@ def test_the_wrong_port_is_said(server, capsys):
         assert "is this Triton's HTTP port?" in said
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", "http://host:99999", "http://h:x"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000", "ftp://host", "http://", "http://host:99999", "http://h:x", "http://[::1"]
+)
 def test_what_is_no_address(capsys, url):
     status, said, _ = probe(capsys, "--url", url)
     assert status == 1
     assert "not an address" in said
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_neither_a_proxy_nor_a_full_device_makes_a_healthy_server_look_dead(server, protocol):
+    words = ["probe", "--url", f"{protocol}://{getattr(server, protocol)}"]
+    proxies = dict.fromkeys(("http_proxy", "grpc_proxy"), "http://127.0.0.1:9")
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "priority_router.ops.cli", *words],
+            env=os.environ | proxies,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_nobody_there(capsys):

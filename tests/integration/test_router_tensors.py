@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,12 @@ ANY_X = Tensor("X", "TYPE_FP32", (-1,))
 ANY_TEXT = Tensor("TEXT", "TYPE_STRING", (-1,), optional=True)
 TIMINGS = ["ROUTER_EXECUTOR_US", "ROUTER_QUEUE_US"]
 
-RICH = Executor("rich", batch_seconds=0.03, inputs=(X, TAG, TEXT, EXTRA), wrong_rows_tags=(777,))
-ANY = Executor("any", batch_seconds=0.03, inputs=(ANY_X, TAG, ANY_TEXT))
-SINGLE = Executor("single", batch_seconds=0.01, max_batch_size=0, inputs=(ANY_X, TAG, ANY_TEXT))
+BLOCKING_TAG = 99
+BLOCKS: dict[str, Any] = {"batch_seconds": 0.03, "sleep_tags": {BLOCKING_TAG: 0.2}}
+
+RICH = Executor("rich", inputs=(X, TAG, TEXT, EXTRA), wrong_rows_tags=(777,), **BLOCKS)
+ANY = Executor("any", inputs=(ANY_X, TAG, ANY_TEXT), **BLOCKS)
+SINGLE = Executor("single", max_batch_size=0, inputs=(ANY_X, TAG, ANY_TEXT), **BLOCKS)
 LARGE = Executor(
     "large", batch_seconds=0.01, error_tags={7: ErrorReply("part broken", "INVALID_ARG")}, inputs=(X, TAG, TEXT)
 )
@@ -60,8 +64,9 @@ def infer(system: Fleet, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def at_once(system: Fleet, model: str, calls: list[Call]) -> list[Reply]:
-    """Sends calls behind one that keeps the executor busy, so that they are joined."""
-    futures = [system.client.send(model, Call(tag=99, inputs=calls[0].inputs, rows=calls[0].rows))]
+    """Sends calls behind one that keeps the executor busy, so that all but the first of them are joined."""
+    futures = [system.client.send(model, Call(tag=BLOCKING_TAG, inputs=calls[0].inputs, rows=calls[0].rows))]
+    time.sleep(0.05)
     futures += [system.client.send(model, call) for call in calls]
     replies = [future.result() for future in futures]
     return replies[1:]
@@ -150,7 +155,7 @@ def test_unequal_shapes_are_never_joined(system: Fleet) -> None:
     for call, reply in zip(calls, at_once(system, "router_any", calls), strict=True):
         assert reply.ok, reply.message
         np.testing.assert_array_equal(reply.outputs["Y"], 2 * call.inputs["X"])
-    batches = [[tag for tag in batch.tags if tag != 99] for batch in system.records["any"].batches()]
+    batches = [[tag for tag in batch.tags if tag != BLOCKING_TAG] for batch in system.records["any"].batches()]
     assert all(len({tag % 2 for tag in tags}) <= 1 for tags in batches)
     assert max(map(len, batches)) > 1, "nothing was joined"
 
@@ -168,9 +173,9 @@ def test_empty_tensors_pass_alone_and_joined(system: Fleet, protocol: str) -> No
     assert (alone.outputs["Y"].shape, alone.outputs["Y"].dtype) == ((1, 0), np.float32)
     assert alone.outputs["TEXT_OUT"].shape == (1, 0)
     system.records["any"].forget()
-    calls = [
-        Call(tag=tag, rows=rows, inputs={"X": np.zeros((rows, 0), np.float32)}) for tag, rows in enumerate((2, 1, 1))
-    ]
+    # More than the router sends alone to learn what a few rows take.
+    sizes = (2, 1, 1) * 6
+    calls = [Call(tag=tag, rows=rows, inputs={"X": np.zeros((rows, 0), np.float32)}) for tag, rows in enumerate(sizes)]
     for call, reply in zip(calls, at_once(system, "router_any", calls), strict=True):
         assert reply.ok, reply.message
         assert reply.outputs["Y"].shape == (call.rows, 0)

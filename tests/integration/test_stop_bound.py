@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from priority_router.ops.server import Server, children, installation, process
 from priority_router.ops.server.log import ForwardedLog
 from support import stubborn_server
 from support.models import Router, write_pair
-from support.serving import full_pipe
+from support.serving import full_pipe, installation_of
 
 STOP_SECONDS, DRAIN_SECONDS = 4.0, 1.0
 SLACK_SECONDS = 0.3
@@ -26,13 +25,8 @@ PHANTOM = 1 << 22
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    binary = tmp_path / "stubborn" / "bin" / "tritonserver"
-    binary.parent.mkdir(parents=True)
-    binary.write_text(f"#!{sys.executable}\n{Path(stubborn_server.__file__).read_text()}")
-    binary.chmod(0o755)
-    backends = tmp_path / "stubborn" / "backends"
-    backends.mkdir()
-    monkeypatch.setattr(installation, "find", lambda: installation.Installation(binary, backends))
+    stand_in = installation_of(stubborn_server, tmp_path / "stubborn")
+    monkeypatch.setattr(installation, "find", lambda: stand_in)
     monkeypatch.setattr(process, "STOP_SECONDS", STOP_SECONDS)
     monkeypatch.setattr(process, "DRAIN_SECONDS", DRAIN_SECONDS)
     write_pair(tmp_path / "repository", Router(mode="plain"))

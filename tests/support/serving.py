@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from priority_router.ops.server import children, ports
+from priority_router.ops.server import children, installation, ports
 from priority_router.ops.server.process import RESERVED_REGION_PREFIX
 
 from support import clients, models
@@ -177,6 +178,16 @@ def served(folder: Path, *pairs: tuple[models.Router, models.Executor], **option
         _, grpc, metrics = command.ready()
         with clients.client(grpc, concurrency=200) as sender:
             yield Served(command, command.tritonserver(), metrics, records, sender)
+
+
+def installation_of(program: ModuleType, folder: Path) -> installation.Installation:
+    """An installation whose tritonserver is a Python module, run as a program."""
+    binary = folder / "bin" / "tritonserver"
+    binary.parent.mkdir(parents=True)
+    binary.write_text(f"#!{sys.executable}\n{Path(str(program.__file__)).read_text()}")
+    binary.chmod(0o755)
+    (folder / "backends").mkdir()
+    return installation.Installation(binary, folder / "backends")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for tritonserver, run as its binary: ready at once, with a router that never reports the drain as done.
 
-It ignores SIGTERM, and so do its children, of which one has left the process group.
+It ignores SIGTERM, and so do its children, of which one has left the process group. At SIGUSR1 it does what
+tritonserver does when it crashes and its crash handler hangs.
 """
 
 import http.server
@@ -25,6 +26,12 @@ class Ready(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def crash(*_: object) -> None:
+    os.write(2, b"Signal (6) received.\n")
+    while True:
+        signal.pause()
+
+
 def main() -> None:
     options = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -36,6 +43,7 @@ def main() -> None:
                 signal.pause()
     Path(os.environ[CONTROL_DIR_ENV], f"router.{os.getpid()}.router").touch()
     grpc, metrics, http_ = (("127.0.0.1", int(options[f"{name}-port"])) for name in ("grpc", "metrics", "http"))
+    signal.signal(signal.SIGUSR1, crash)
     with socket.create_server(grpc), socket.create_server(metrics), http.server.HTTPServer(http_, Ready) as server:
         server.serve_forever()
 

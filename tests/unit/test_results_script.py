@@ -118,6 +118,22 @@ def test_the_two_modes_stand_beside_each_other(results, tmp_path):
     assert "overhead" not in path.read_text()
 
 
+def test_what_the_way_through_the_router_costs(results, tmp_path):
+    def steps(p50, rows):
+        loaded = {"1 in flight": (p50, 1.0), "64 in flight": (99.0, rows)}
+        classes = {
+            name: {"latency": {"p50_ms": spread(ms)}, "rows_per_s": spread(rate)} for name, (ms, rate) in loaded.items()
+        }
+        return {"classes": classes}
+
+    arms = {"levels": {}, "levels+hooks": steps(0.5, 9000.0), "router": steps(1.5, 3000.0)}
+    write_result(tmp_path, "overhead", arms=arms)
+    path = document_with(tmp_path, "cost")
+    assert results.main([]) == 0
+    assert "| straight to a model that does nothing | 0.5 | 9000 |" in path.read_text()
+    assert "| through the router | 1.5 | 3000 |" in path.read_text()
+
+
 @pytest.mark.parametrize("section", ["fast", "aims", "summary"])
 def test_a_shortened_run_and_its_warnings_are_told_beside_its_numbers(results, tmp_path, section):
     for name in SCENARIOS:

@@ -33,10 +33,10 @@ SERVER_SIDE = sorted(
         *(PACKAGE / "ops/server").rglob("*.py"),
         *(PACKAGE / "ops/probe").rglob("*.py"),
         PACKAGE / "ops/__init__.py",
+        PACKAGE / "ops/agreement.py",
         PACKAGE / "ops/cli.py",
         PACKAGE / "ops/command_line.py",
         PACKAGE / "ops/install.py",
-        PACKAGE / "ops/agreement.py",
         PACKAGE / "ops/assets.py",
         PACKAGE / "ops/sweep.py",
     ]

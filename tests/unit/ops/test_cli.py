@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import signal
 import sys
 import types
 from typing import Any
@@ -6,7 +7,7 @@ from typing import Any
 import pytest
 from priority_router import __version__
 from priority_router.errors import SetupError
-from priority_router.ops import cli
+from priority_router.ops import cli, command_line
 
 
 @pytest.fixture
@@ -43,6 +44,19 @@ def test_ctrl_c_is_status_130_and_no_traceback(command, capsys):
     command(run)
     assert cli.main(["probe"]) == 130
     assert capsys.readouterr().err == "priority-router probe: stopped\n"
+
+
+def test_sigterm_is_status_143_inside_and_as_before_outside(command, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(words):
+        with command_line.interrupted_by_sigterm():
+            signal.raise_signal(signal.SIGTERM)
+
+    command(run)
+    assert cli.main(["probe"]) == 143
+    assert capsys.readouterr().err == "priority-router probe: stopped\n"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_missing_extra_is_named_and_other_missing_modules_are_not_hidden(command, capsys):

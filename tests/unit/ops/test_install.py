@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 from priority_router.errors import SetupError
@@ -36,6 +37,21 @@ def test_everything_a_server_needs_and_nothing_else(tmp_path):
         "priority_router/core/a.py",
     ]
     assert [path.name for path in folder.parent.iterdir()] == ["priority_router"], "scratch files were left"
+
+
+def test_the_path_printed_has_no_detours(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert str(install.install(Path("../b"))) == str(tmp_path / "b" / "priority_router")
+
+
+@pytest.mark.parametrize("name", ["", "a\nb"])
+def test_a_folder_that_cannot_be_meant_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    before = tree(tmp_path)
+    with pytest.raises(SetupError, match="no usable folder name"):
+        install.main([name])
+    assert tree(tmp_path) == before
 
 
 def test_other_users_may_read_it_whatever_the_umask(tmp_path):

@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all commands share: their parsers, how option values are read, and how a command ends.
 
-Exit statuses: 0 success, 1 failure with the reason on stderr, 2 wrong use (argparse says it), 130 Ctrl-C. Standard
-library only.
+Exit statuses: 0 success, 1 failure with the reason on stderr, 2 wrong use (argparse says it), 130 Ctrl-C, 143
+SIGTERM. Standard library only.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from types import FrameType
+from typing import Any, Final, NoReturn
 
 from priority_router.errors import PriorityRouterError
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130
 """As shells say it: 128 and the number of SIGINT."""
+
+TERMINATED: Final = 143
+"""Likewise of SIGTERM."""
 
 LONGEST_SECONDS: Final = 86_400.0
 """Of any option; waits of Python's threads and sockets take it."""
@@ -60,14 +65,36 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
+def remark(text: str) -> None:
+    """Prints a line on stdout that nobody depends on: where it cannot be written, the command still succeeded."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        # Python would try again at its end, and fail the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, inside `interrupted_by_sigterm`."""
+
+
 @contextlib.contextmanager
 def interrupted_by_sigterm() -> Iterator[None]:
     """Inside, SIGTERM does what Ctrl-C does, so that what was started is ended and what was made is kept or removed."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def stopped_status(order: KeyboardInterrupt) -> int:
+    """Exit status of a command that was told to stop."""
+    return TERMINATED if isinstance(order, Terminated) else INTERRUPTED
 
 
 def exit_status(program: str, run: Callable[[], int]) -> int:
@@ -78,7 +105,8 @@ def exit_status(program: str, run: Callable[[], int]) -> int:
         run: returns its own exit status.
 
     Returns:
-        That status; FAILED for an error of this product and for a package that an extra would bring; INTERRUPTED.
+        That status; FAILED for an error of this product and for a package that an extra would bring; INTERRUPTED
+        or TERMINATED.
     """
     try:
         return run()
@@ -93,7 +121,7 @@ def exit_status(program: str, run: Callable[[], int]) -> int:
             f"run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'",
             file=sys.stderr,
         )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as order:
         print(f"{program}: stopped", file=sys.stderr)
-        return INTERRUPTED
+        return stopped_status(order)
     return FAILED

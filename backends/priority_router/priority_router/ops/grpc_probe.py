@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 import numpy as np
 import tritonclient.grpc
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from priority_router.ops.probe.question import zero_inputs
+
+_CHANNEL: Final = [
+    # As over HTTP: a health check asks the server itself, whatever http_proxy says.
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+]
 
 
 def ask(address: str, model: str, timeout: float, class_name: str | None = None) -> str:
@@ -25,7 +33,7 @@ def ask(address: str, model: str, timeout: float, class_name: str | None = None)
         What went wrong; empty after a real answer.
     """
     deadline = time.monotonic() + timeout
-    with tritonclient.grpc.InferenceServerClient(address) as client:
+    with tritonclient.grpc.InferenceServerClient(address, channel_args=_CHANNEL) as client:
         try:
             reply = client.get_model_config(model, as_json=True, client_timeout=timeout)
             inputs = []

@@ -40,6 +40,8 @@ def main(words: Sequence[str]) -> int:
         SetupError: nothing was changed; the text says why.
     """
     options = _parser().parse_args(words)
+    if not options.directory or any(character < " " for character in options.directory):
+        raise SetupError(f"{options.directory!r} is no usable folder name: it is empty or has control characters")
     folder = install(Path(options.directory), force=options.force)
     print(instructions(folder))
     return 0
@@ -61,7 +63,9 @@ def install(directory: Path, *, force: bool = False) -> Path:
     Raises:
         SetupError: a part is missing, the place is taken, or it cannot be written.
     """
-    target = directory.absolute() / BACKEND
+    # Its parent may be another folder than its name suggests where one of them is a link.
+    directory = directory.resolve() if ".." in directory.parts else directory.absolute()
+    target = directory / BACKEND
     if os.path.lexists(target) and not (target / MARK).is_file() and not force:
         raise SetupError(f"{target} exists and was not written by this command; move it away, or add --force")
     parts = {

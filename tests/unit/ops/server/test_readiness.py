@@ -9,6 +9,9 @@ I1130 09:03:37.2 19733 server.cc:674] "
 | broken   | 1       | UNAVAILABLE: Internal: no weights |
 error: creating server: Internal - failed to load all models
 """
+ESCAPED = r"""
+E1130 09:03:37.1 1 model_lifecycle.cc:642] "failed to load 'broken' version 1: Internal: mode = \"levels\" in C:\\new\n\nAt:\n  /x/model.py(56): initialize\n"
+"""  # noqa: E501
 OLD_STYLE = """\
 E0101 00:00:00.1 7 model_lifecycle.cc:621] failed to load 'broken' version 3: Invalid argument: bad config
 error: creating server: Internal - failed to load all models
@@ -43,6 +46,7 @@ Invalid option value. Got x
     ("log", "reason"),
     [
         (MODEL_FAILED, "model broken: Internal: no weights"),
+        (ESCAPED, 'model broken: Internal: mode = "levels" in C:\\new'),
         (OLD_STYLE, "model broken: Invalid argument: bad config"),
         (POLL_FAILED, "model odd: unexpected platform type 'x'"),
         (PORT_TAKEN, "failed to start GRPC service: Unavailable - Socket '127.0.0.1:1' already in use"),

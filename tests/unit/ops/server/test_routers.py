@@ -65,6 +65,12 @@ def test_a_python_model_that_the_backends_shell_would_misread_is_refused(reposit
         routers.find_routers([repository])
 
 
+def test_a_repository_named_twice_is_refused(repository):
+    add(repository)
+    with pytest.raises(SetupError, match="named twice"):
+        routers.find_routers([repository, repository / ".." / repository.name])
+
+
 def test_executors_are_guarded_by_default_and_open_when_shared(repository):
     add(repository, "plain-router", "closed")
     add(repository, "sharing-router", "shared", shared_executor=True)

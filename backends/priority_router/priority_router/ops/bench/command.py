@@ -28,7 +28,7 @@ def main(words: Sequence[str]) -> int:
         words: arguments after ``bench``.
 
     Returns:
-        0 when everything was measured, INTERRUPTED when Ctrl-C or SIGTERM cut it short; what was measured is written in
+        0 when everything was measured, that of an order to stop which cut it short; what was measured is written in
         either case.
     """
     options = _parser().parse_args(words)
@@ -41,7 +41,7 @@ def main(words: Sequence[str]) -> int:
     result_file.write(target, report.as_json(results, _command(options)))
     print(report.as_text(results))
     print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
-    return command_line.INTERRUPTED if results.interrupted else 0
+    return results.exit_status
 
 
 def estimated_seconds(scenario: Scenario) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
+from priority_router.ops import command_line
 from priority_router.ops.bench import executor_stats, load
 from priority_router.ops.bench.aims import Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
@@ -41,6 +42,7 @@ class Results:
         rounds: for each round begun the arms that finished, in the order they ran.
         triton: the server's version, empty before the first server ran.
         interrupted: somebody stopped the run.
+        exit_status: of a command that ends with it.
     """
 
     scenario: Scenario
@@ -48,6 +50,7 @@ class Results:
     rounds: list[dict[str, RoundSummary]] = field(default_factory=list)
     triton: str = ""
     interrupted: bool = False
+    exit_status: int = 0
 
     def verdicts(self) -> list[Verdict]:
         """The scenario's aims, judged."""
@@ -73,8 +76,9 @@ def run(scenario: Scenario, seed: int, progress: Progress) -> Results:
             for name in _rotated(scenario.arms, number):
                 progress(f"round {number + 1} of {scenario.rounds}: {name}")
                 finished[name] = _run_arm(scenario, ARMS[name], seed, number, results)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as order:
         results.interrupted = True
+        results.exit_status = command_line.stopped_status(order)
     return results
 
 

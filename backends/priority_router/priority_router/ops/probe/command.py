@@ -45,7 +45,7 @@ def main(words: Sequence[str]) -> int:
         probe(options.url, options.model, options.timeout, options.class_name)
     except ProbeFailed as reason:
         raise ProbeFailed(f"{options.model} at {options.url}: {reason}") from reason
-    print(f"{options.model} at {options.url} answered in {(time.monotonic() - started) * 1e3:.0f} ms")
+    command_line.remark(f"{options.model} at {options.url} answered in {(time.monotonic() - started) * 1e3:.0f} ms")
     return 0
 
 
@@ -61,7 +61,10 @@ def probe(url: str, model: str, timeout: float, class_name: str | None = None) -
     Raises:
         ProbeFailed: with the reason.
     """
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError as error:
+        raise ProbeFailed(f"not an address ({error}); write http://HOST:PORT or grpc://HOST:PORT") from None
     if parts.scheme not in ("http", "https", "grpc") or not parts.hostname:
         raise ProbeFailed("not an address; write http://HOST:PORT or grpc://HOST:PORT")
     try:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 _LISTEN = "0A"
@@ -41,20 +42,35 @@ def stubs(session: int) -> dict[int, str]:
 
 def listening_ports(pid: int) -> set[int]:
     """TCP ports on which this very process accepts connections, read from /proc and not by connecting to somebody."""
+    return {port for port, _ in _listening(pid)}
+
+
+def unaccepted(pid: int, port: int) -> int:
+    """Connections to a port of this process that the kernel has completed and the process has not taken."""
+    return sum(waiting for found, waiting in _listening(pid) if found == port)
+
+
+def dumps_core(pid: int) -> bool:
+    """The kernel is writing the memory of a crashed process to a file, which can take minutes."""
+    with contextlib.suppress(OSError):
+        return "CoreDumping:\t1" in Path("/proc", str(pid), "status").read_text()
+    return False
+
+
+def _listening(pid: int) -> Iterator[tuple[int, int]]:
+    """Port, and connections not taken yet, of each listening TCP socket of a process."""
     sockets = set()
     with contextlib.suppress(OSError):
         for entry in Path("/proc", str(pid), "fd").iterdir():
             with contextlib.suppress(OSError):
                 sockets.add(os.readlink(entry))
-    ports = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in Path("/proc", str(pid), "net", table).read_text().splitlines()[1:]:
                 fields = line.split()
-                local, state, inode = fields[1], fields[3], fields[9]
+                local, state, queues, inode = fields[1], fields[3], fields[4], fields[9]
                 if state == _LISTEN and f"socket:[{inode}]" in sockets:
-                    ports.add(int(local.rpartition(":")[2], 16))
-    return ports
+                    yield int(local.rpartition(":")[2], 16), int(queues.rpartition(":")[2], 16)
 
 
 def kill_all(session: int, until: float) -> list[int]:

@@ -7,6 +7,7 @@ import abc
 import collections
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import BinaryIO, Final
 
 _KEPT_LINES: Final = 2000
 _PASS_ON_SECONDS: Final = 1.0
+_SIGNAL: Final = re.compile(rb"Signal \((\d{1,2})\) received\.\s*")
 
 
 class ServerLog(abc.ABC):
@@ -61,7 +63,11 @@ class FileLog(ServerLog):
 
 
 class ForwardedLog(ServerLog):
-    """Passes each line on to a descriptor and keeps the last ones."""
+    """Passes each line on to a descriptor and keeps the last ones.
+
+    Attributes:
+        signals: numbers of the signals that tritonserver has said it received.
+    """
 
     def __init__(self, target: int = 2) -> None:
         """Begins nothing yet.
@@ -72,6 +78,7 @@ class ForwardedLog(ServerLog):
         self._target = target
         self._kept: collections.deque[bytes] = collections.deque(maxlen=_KEPT_LINES)
         self._thread: threading.Thread | None = None
+        self.signals: frozenset[int] = frozenset()
 
     @contextlib.contextmanager
     def writer(self) -> Iterator[int]:
@@ -97,6 +104,8 @@ class ForwardedLog(ServerLog):
         with os.fdopen(reading, "rb") as lines:
             for line in lines:
                 self._kept.append(line)
+                if found := _SIGNAL.fullmatch(line):
+                    self.signals |= {int(found[1])}
                 # A reader of our stderr that went away must not stop the server by filling its pipe.
                 with contextlib.suppress(OSError):
                     os.write(self._target, line)

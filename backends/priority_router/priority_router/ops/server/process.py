@@ -58,6 +58,7 @@ class Server:
 
     Attributes:
         warnings: what the user should know though the server serves, or about how it stopped.
+        killed: it did not end by itself when it was stopped.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Server:
         self._control: ControlDirectory | None = None
         self._addresses: invocation.Addresses | None = None
         self.warnings: list[str] = []
+        self.killed = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -226,6 +228,7 @@ class Server:
             self._process.terminate()
         self._wait_while(lambda: True, deadline - KILL_SECONDS)
         if self._process.poll() is None and not self._hurry.is_set():
+            self.killed = True
             self.warnings.append("tritonserver did not end by itself and was killed")
         self._end(deadline)
 

@@ -14,6 +14,8 @@ _TAIL_LINES = 25
 
 _LOG_LINE = re.compile(r"^(?:[EFWI]\d{4} \S+ \d+ \S+\] ?|\d{4}-\d\d-\d\dT\S+ [EFWI] (?:\S+\] ?)?)")
 _MODEL_FAILED = re.compile(r"failed to load '(?P<model>[^']+)' version (?P<version>\d+): (?P<reason>.*)")
+_ESCAPED = re.compile(r"\\(.)")
+_FRAMES = "\n\nAt:\n"
 _USAGE = "Usage: tritonserver [options]"
 _BAD_OPTION = re.compile(r"^\S*tritonserver: (?P<fault>.*option .*)")
 _POLL_FAILED = re.compile(r"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)")
@@ -25,6 +27,17 @@ def ready_status(host: str, port: int) -> int | None:
         return request(host, port, "GET", "/v2/health/ready")[0]
     except (OSError, http.client.HTTPException):
         return None
+
+
+def is_live(host: str, port: int, timeout: float) -> bool:
+    """The server answers, whatever it says, within a time limit in seconds."""
+    try:
+        request(host, port, "GET", "/v2/health/live", timeout)
+    except http.client.HTTPException:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
@@ -61,7 +74,7 @@ def explain(log: str) -> str:
     for line in lines:
         for pattern in (_MODEL_FAILED, _POLL_FAILED):
             if found := pattern.search(line):
-                reason = found["reason"].strip(' "')
+                reason = _message(found["reason"].strip())
                 reasons[f"model {found['model']}: {reason}"] = None
     if not reasons:
         reasons = dict.fromkeys(_without_prefix(line) for line in lines if _is_error(line))
@@ -85,7 +98,14 @@ def _is_error(line: str) -> bool:
 
 
 def _without_prefix(line: str) -> str:
-    return _LOG_LINE.sub("", line).strip(' "')
+    return _message(_LOG_LINE.sub("", line).strip())
+
+
+def _message(text: str) -> str:
+    """A log's text as it was meant: without the quotes and escapes around it and the Python frames after it."""
+    if text.endswith('"'):
+        text = _ESCAPED.sub(lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text.removesuffix('"'))
+    return text.removeprefix('"').partition(_FRAMES)[0].strip()
 
 
 def request(host: str, port: int, method: str, path: str, timeout: float = _TIMEOUT_SECONDS) -> tuple[int, bytes]:

@@ -43,11 +43,15 @@ def find_routers(repositories: Iterable[Path]) -> list[Router]:
     """Every router, read from its highest version, which is the one that Triton serves unless told otherwise.
 
     Raises:
-        SetupError: a repository is missing or is a model's folder.
+        SetupError: a repository is missing, is a model's folder, or is named twice.
         PolicyError: a policy cannot be used.
     """
     found = []
+    seen: set[Path] = set()
     for repository in repositories:
+        if repository.resolve() in seen:
+            raise SetupError(f"model repository {repository} is named twice; name each one once")
+        seen.add(repository.resolve())
         check_repository(repository)
         newest: dict[str, Path] = {}
         for path in repository.glob(f"*/*/{POLICY_FILE}"):

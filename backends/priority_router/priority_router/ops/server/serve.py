@@ -17,6 +17,7 @@ from priority_router.errors import SetupError
 from priority_router.ops import command_line
 from priority_router.ops.server.log import ForwardedLog
 from priority_router.ops.server.process import DRAIN_SECONDS, LAST_WORDS_SECONDS, STOP_SECONDS, Server
+from priority_router.ops.server.watch import Watch
 
 HTTP_PORT: Final = 8000
 GRPC_PORT: Final = 8001
@@ -35,13 +36,14 @@ def main(words: Sequence[str]) -> int:
         words: options; what follows ``--`` goes to tritonserver.
 
     Returns:
-        0 after an ordered stop, 1 when the server ended by itself.
+        0 after an ordered stop; 1 when the server ended by itself, crashed or hung.
 
     Raises:
         PriorityRouterError: it could not start, with the reason.
     """
     own, passed = _split(words)
     options = _parser().parse_args(own)
+    log = ForwardedLog()
     server = Server(
         options.model_repository,
         host=options.host,
@@ -49,12 +51,12 @@ def main(words: Sequence[str]) -> int:
         grpc_port=options.grpc_port,
         metrics_port=options.metrics_port,
         extra_args=passed,
-        log=ForwardedLog(),
+        log=log,
         ready_timeout=options.ready_timeout,
     )
     orders = _Orders(server)
     try:
-        return _run(server, orders)
+        return _run(server, orders, log)
     except SetupError:
         if orders.stop.is_set():
             return 0
@@ -65,24 +67,31 @@ def main(words: Sequence[str]) -> int:
         orders.end()
 
 
-def _run(server: Server, orders: _Orders) -> int:
+def _run(server: Server, orders: _Orders, log: ForwardedLog) -> int:
     server.start()
     orders.started = True
     _say(*(f"warning: {text}" for text in server.warnings))
     server.warnings.clear()
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
     _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
+    watch = Watch(server.pid, server.addresses.client_host, server.addresses.ports["http"], log)
     while not orders.stop.wait(_POLL_SECONDS):
         status = server.wait(0)
         if status is not None:
             _say(f"error: tritonserver ended by itself, with {_describe(status)}; its last words are above")
             return 1
+        if fault := watch.fault():
+            _say(f"error: {fault}; its last words are above; all its processes are killed")
+            return 1
+    crashed = watch.crashed
     _say(
         f"stopping: draining for up to {DRAIN_SECONDS:g} s, all ends within {STOP_SECONDS:g} s; "
         "a second signal stops at once"
     )
     server.stop(since=orders.stop_since)
-    return 0
+    # One that was killed though it had begun to stop only had calls that did not end.
+    hung = server.killed and signal.SIGTERM not in log.signals
+    return 1 if crashed or hung else 0
 
 
 class _Orders:

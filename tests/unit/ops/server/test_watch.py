@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+import signal
+
+import pytest
+from priority_router.ops.server.watch import CRASH_SECONDS, SILENT_CHECKS, SILENT_SECONDS, Vitals
+
+
+@pytest.fixture
+def vitals():
+    return Vitals()
+
+
+def miss(vitals, *times, unaccepted=1):
+    for began in times:
+        vitals.checked(began, answered=False, unaccepted=unaccepted)
+
+
+def test_silence_counts_from_its_first_check(vitals):
+    miss(vitals, 100, 108, 116, 124)
+    assert vitals.fault(100 + SILENT_SECONDS - 0.1) is None
+    assert "for 30 s it has taken no connection" in vitals.fault(100 + SILENT_SECONDS)
+
+
+def test_few_checks_far_apart_say_nothing(vitals):
+    """As when this process was stopped, too."""
+    miss(vitals, *range(SILENT_CHECKS - 1))
+    assert vitals.fault(1e6) is None
+
+
+def test_an_answer_begins_anew(vitals):
+    miss(vitals, 1, 2, 3, 4)
+    vitals.checked(5, answered=True, unaccepted=0)
+    miss(vitals, 6, 7, 8, 9)
+    assert vitals.fault(6 + SILENT_SECONDS - 1) is None
+    assert vitals.fault(6 + SILENT_SECONDS) is not None
+
+
+def test_a_server_that_accepts_connections_is_busy(vitals):
+    miss(vitals, *range(0, 1000, 8), unaccepted=0)
+    assert vitals.fault(2000) is None
+
+
+def test_a_crash_that_was_announced_has_some_seconds_to_end(vitals):
+    vitals.announced(frozenset({15}), 1)
+    assert vitals.crash is None
+    vitals.announced(frozenset({15, 6}), 2)
+    vitals.announced(frozenset({15, 6}), 3)
+    assert vitals.crash is signal.SIGABRT
+    assert vitals.fault(2 + CRASH_SECONDS - 0.1) is None
+    assert "crashed with signal SIGABRT and hangs" in vitals.fault(2 + CRASH_SECONDS)
