@@ -28,6 +28,7 @@ class Ready(http.server.BaseHTTPRequestHandler):
 
 def crash(*_: object) -> None:
     os.write(2, b"Signal (6) received.\n")
+    signal.signal(signal.SIGTERM, lambda *_: os.write(2, b"Signal (15) received.\n"))
     while True:
         signal.pause()
 
