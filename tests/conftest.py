@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -20,6 +21,8 @@ _PURE = {"unit", "conformance"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Shells start background jobs with SIGINT ignored, and what a test starts would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for folder in sorted(_ROOT.iterdir()):
         if folder.is_dir() and folder.name not in ("support", "__pycache__"):
             config.addinivalue_line("markers", f"{folder.name}: tests in tests/{folder.name}")
