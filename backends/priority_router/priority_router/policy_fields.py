@@ -82,8 +82,22 @@ class _Required(enum.Enum):
 
 REQUIRED: Final = _Required.REQUIRED
 
-Check = Callable[[Any], str | None]
-"""Takes a value of the right type; returns what to write instead, None when it is fine."""
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one value of the right type may be.
+
+    Attributes:
+        allowed: in words, as errors and docs/policy.md have it.
+        fits: whether a value is that.
+    """
+
+    allowed: str
+    fits: Callable[[Any], bool]
+
+    def __call__(self, value: Any) -> str | None:
+        """What to write instead; None when the value is fine."""
+        return None if self.fits(value) else self.allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,51 +120,45 @@ class Field:
 
 
 def _between(low: int, high: int) -> Check:
-    return lambda value: None if low <= value <= high else f"a value from {low} to {high}"
-
-
-def _share(value: float) -> str | None:
-    return None if 0 < value <= 1 else "a value above 0 and at most 1"
-
-
-def _slowdown(value: float) -> str | None:
-    return None if 0 <= value <= MAX_SLOWDOWN else f"a value from 0 to {MAX_SLOWDOWN}, such as 0.1"
+    return Check(f"a value from {low} to {high}", lambda value: low <= value <= high)
 
 
 def _one_of(*choices: str) -> Check:
-    quoted = " or ".join(f'"{choice}"' for choice in choices)
-    return lambda value: None if value in choices else quoted
+    return Check(" or ".join(f'"{choice}"' for choice in choices), lambda value: value in choices)
 
 
-def _model_name(value: str) -> str | None:
-    fits = value.isprintable() and value == value.strip() and value not in ("", ".", "..") and "/" not in value
-    return None if fits else "the name of the model to call: that of its folder, without spaces around it"
+def _is_model_name(value: str) -> bool:
+    return value.isprintable() and value == value.strip() and value not in ("", ".", "..") and "/" not in value
 
 
-def _class_name(value: str) -> str | None:
-    wanted = "1 to 64 letters, digits and '_.:-', beginning with a letter or a digit"
-    return None if _CLASS_NAME.fullmatch(value) else wanted
+def _is_class_name(value: str) -> bool:
+    return _CLASS_NAME.fullmatch(value) is not None
 
 
-def _class_sources(value: Sequence[str]) -> str | None:
-    wanted = 'a list of "tensor", "parameter" and "header:NAME", each at most once'
+def _are_class_sources(value: Sequence[str]) -> bool:
     if not value or len({source.lower() for source in value}) < len(value):
-        return wanted
+        return False
     for source in value:
         header = source.removeprefix(HEADER_PREFIX) if source.startswith(HEADER_PREFIX) else None
         if source not in ("tensor", "parameter") and (header is None or not _HEADER_NAME.fullmatch(header)):
-            return wanted
-    return None
+            return False
+    return True
 
 
-def _version_one(value: int) -> str | None:
-    return None if value == POLICY_VERSION else f"policy_version = {POLICY_VERSION}, the only form this release reads"
+_VERSION_ONE = Check(
+    f"policy_version = {POLICY_VERSION}, the only form this release reads", lambda value: value == POLICY_VERSION
+)
+_SHARE = Check("a value above 0 and at most 1", lambda value: 0 < value <= 1)
+_SLOWDOWN = Check(f"a value from 0 to {MAX_SLOWDOWN}, such as 0.1", lambda value: 0 <= value <= MAX_SLOWDOWN)
+_MODEL_NAME = Check("the name of the model to call: that of its folder, without spaces around it", _is_model_name)
+_NAME_OF_CLASS = Check("1 to 64 letters, digits and '_.:-', beginning with a letter or a digit", _is_class_name)
+_CLASS_SOURCES = Check('a list of "tensor", "parameter" and "header:NAME", each at most once', _are_class_sources)
 
 
 TOP_LEVEL: Final = (
-    Field("policy_version", "integer", REQUIRED, "Form of this file, at present 1.", _version_one),
+    Field("policy_version", "integer", REQUIRED, "Form of this file, at present 1.", _VERSION_ONE),
     Field("mode", "text", DEFAULT_MODE, "How the executor is called.", _one_of("levels", "plain")),
-    Field("executor", "text", REQUIRED, "Name of the model that the router calls.", _model_name),
+    Field("executor", "text", REQUIRED, "Name of the model that the router calls.", _MODEL_NAME),
     Field(
         "executor_version",
         "integer",
@@ -171,7 +179,7 @@ TOP_LEVEL: Final = (
         "list of texts",
         DEFAULT_CLASS_SOURCES,
         "Where the class is looked for, in this order.",
-        _class_sources,
+        _CLASS_SOURCES,
     ),
     Field(
         "executor_timeout_microseconds",
@@ -185,14 +193,14 @@ TOP_LEVEL: Final = (
         "number",
         DEFAULT_MAX_FILL_SLOWDOWN,
         "Share by which less urgent rows may lengthen a dispatch.",
-        _slowdown,
+        _SLOWDOWN,
     ),
     Field(
         "batch_efficiency",
         "number",
         DEFAULT_BATCH_EFFICIENCY,
         "Share of the best rows/s at which a less urgent dispatch is large enough.",
-        _share,
+        _SHARE,
     ),
     Field("overtaking", "boolean", DEFAULT_OVERTAKING, "Urgent work may pass a dispatch that waits inside Triton."),
     Field("shared_executor", "boolean", DEFAULT_SHARED_EXECUTOR, "Others send work to the same executor."),
@@ -207,7 +215,7 @@ EXECUTOR_SHAPE: Final = (
 )
 
 CLASS: Final = (
-    Field("name", "text", REQUIRED, "What clients send and metrics show.", _class_name),
+    Field("name", "text", REQUIRED, "What clients send and metrics show.", _NAME_OF_CLASS),
     Field("level", "integer", REQUIRED, "1 is the most urgent; classes may share a level.", _between(1, MAX_LEVEL)),
     Field(
         "max_queue_size",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,17 +163,3 @@ def test_lateness_keeps_the_worst_of_the_last_one_to_two_minutes() -> None:
     assert lateness.worst(120 * SECOND) == 2
     assert lateness.worst(180 * SECOND) == 0
     assert lateness.total == 15
-
-
-def test_the_document_lists_every_family_with_kind_and_meaning() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
-    for family in vars(metrics).values():
-        if not isinstance(family, Family):
-            continue
-        name = re.sub(r"_(bucket|count|sum)$", "", family.name)
-        rows = [line for line in text.splitlines() if line.startswith("|") and name in line]
-        assert rows, family.name
-        if not family.name.startswith("priority_router_timer_lateness_seconds"):
-            assert any(family.help in row for row in rows), family.name
-            kind = "histogram" if name != family.name else "counter" if family.counter else "gauge"
-            assert any(f"| {kind} |" in row for row in rows), family.name
