@@ -15,6 +15,7 @@ case "$1" in
   -m) printf '%s\\n' "$@" > called ;;
 esac
 """
+SIDE_BY_SIDE = ["-m", "pytest", "--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
 LEFT_OUT = "test: no container engine answers, so tests/docker is left out\n"
 
 
@@ -38,14 +39,14 @@ def run(tmp_path):
 @pytest.mark.parametrize("no_engine", ["0", "1"])
 def test_the_daily_suite_asks_for_no_engine(run, no_engine):
     assert run("tests/unit", no_engine=no_engine) == (
-        ["-m", "pytest", "-m", "not slow and not docker", "tests/unit"],
+        [*SIDE_BY_SIDE, "-m", "not slow and not docker", "tests/unit"],
         "",
     )
 
 
 def test_all_is_everything_where_an_engine_answers(run):
-    assert run("--all", "-x") == (["-m", "pytest", "-m", "", "-x"], "")
+    assert run("--all", "-x") == ([*SIDE_BY_SIDE, "-m", "", "-x"], "")
 
 
 def test_all_says_in_one_line_that_no_engine_answers(run):
-    assert run("--all", no_engine="1") == (["-m", "pytest", "-m", "not docker"], LEFT_OUT)
+    assert run("--all", no_engine="1") == ([*SIDE_BY_SIDE, "-m", "not docker"], LEFT_OUT)

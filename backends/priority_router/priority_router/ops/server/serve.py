@@ -74,16 +74,18 @@ def _run(server: Server, orders: _Orders, log: ForwardedLog) -> int:
     server.warnings.clear()
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
     _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
-    watch = Watch(server.pid, server.addresses.client_host, server.addresses.ports["http"], log)
-    while not orders.stop.wait(_POLL_SECONDS):
-        status = server.wait(0)
-        if status is not None:
-            _say(f"error: tritonserver ended by itself, with {_describe(status)}; its last words are above")
-            return 1
-        if fault := watch.fault():
-            _say(f"error: {fault}; its last words are above; all its processes are killed")
-            return 1
-    crashed = watch.crashed
+    with contextlib.closing(
+        Watch(server.pid, server.addresses.client_host, server.addresses.ports["http"], log)
+    ) as watch:
+        while not orders.stop.wait(_POLL_SECONDS):
+            status = server.wait(0)
+            if status is not None:
+                _say(f"error: tritonserver ended by itself, with {_describe(status)}; its last words are above")
+                return 1
+            if fault := watch.fault():
+                _say(f"error: {fault}; its last words are above; all its processes are killed")
+                return 1
+        crashed = watch.crashed
     _say(
         f"stopping: draining for up to {DRAIN_SECONDS:g} s, all ends within {STOP_SECONDS:g} s; "
         "a second signal stops at once"

@@ -77,7 +77,7 @@ class Vitals:
 
 
 class Watch:
-    """Watches one server from a thread of its own."""
+    """Watches one server from a thread of its own, until it is closed."""
 
     def __init__(self, pid: int, host: str, port: int, log: ForwardedLog) -> None:
         """Begins.
@@ -92,7 +92,12 @@ class Watch:
         self._address = (host, port)
         self._log = log
         self._vitals = Vitals()
+        self._closed = threading.Event()
         threading.Thread(target=self._check, name="watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Asks the server nothing more; a check under way is not waited for."""
+        self._closed.set()
 
     @property
     def crashed(self) -> bool:
@@ -108,9 +113,8 @@ class Watch:
         return None if fault is not None and children.dumps_core(self._pid) else fault
 
     def _check(self) -> None:
-        while True:
+        while not self._closed.wait(_CHECK_SECONDS):
             began = time.monotonic()
             answered = readiness.is_live(*self._address, _ANSWER_SECONDS)
             unaccepted = 0 if answered else children.unaccepted(self._pid, self._address[1])
             self._vitals.checked(began, answered=answered, unaccepted=unaccepted)
-            time.sleep(_CHECK_SECONDS)
