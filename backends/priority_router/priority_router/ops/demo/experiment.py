@@ -11,7 +11,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -27,10 +26,9 @@ from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, batching
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
-from priority_router.ops.demo.requests import Requests, by_class
+from priority_router.ops.demo.measurements import Capacity, Classified, Results, by_class
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
 from priority_router.ops.server import Server
 
@@ -63,62 +61,6 @@ class Progress(Protocol):
 
     def say(self, text: str) -> None:
         """Something is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What the executor can do on this machine when it never waits.
-
-    Attributes:
-        rows_per_s: rows answered per second, all through.
-        busy: share of the time in which it computed.
-        mean_batch: rows per execution.
-    """
-
-    rows_per_s: float
-    busy: float
-    mean_batch: float
-
-    @property
-    def ms_per_row(self) -> float:
-        """Computing time per row."""
-        return self.busy / self.rows_per_s * 1e3
-
-
-@dataclass(frozen=True, slots=True)
-class Classified:
-    """One file's answer through the router, class online.
-
-    Attributes:
-        path: the file.
-        label: the model's most likely type.
-        score: its score, 0 to 1.
-        queue_us: microseconds in the router.
-        executor_us: microseconds in the executor.
-    """
-
-    path: Path
-    label: str
-    score: float
-    queue_us: int
-    executor_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Everything that was measured.
-
-    Attributes:
-        capacity: the executor alone.
-        arms: what the benchmark sums up, by the names of the arms in the order in which they ran.
-        requests: every counted request, by arm and class.
-        classified: files that were sent one by one.
-    """
-
-    capacity: Capacity
-    arms: dict[str, RoundSummary]
-    requests: dict[str, dict[str, Requests]]
-    classified: list[Classified]
 
 
 def run(

@@ -9,7 +9,7 @@ from typing import Final
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.stats import RoundSummary, errors_among
 from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.demo.experiment import Capacity, Classified, Results
+from priority_router.ops.demo.measurements import Capacity, Classified, Results
 
 SHIFT_TO_REPORT: Final = 0.15
 """Rows cost up to a tenth more in batches of one than in full ones, which is no change of the machine."""
@@ -53,12 +53,6 @@ def _executor(name: str, summary: RoundSummary) -> str:
     busy = "?" if summary.busy is None else f"{summary.busy:.0%}"
     batch = "?" if summary.mean_batch is None else f"{summary.mean_batch:.1f}"
     return f"  {name:14}busy {busy}, {batch} rows per batch, {ms_per_row(summary) or 0:.1f} ms per row"
-
-
-def ms_per_row(summary: RoundSummary) -> float | None:
-    """Computing time per answered row; None where that is unknown."""
-    rows_per_s = sum(one.rows_per_s for one in summary.classes.values())
-    return summary.busy / rows_per_s * 1e3 if summary.busy is not None and rows_per_s else None
 
 
 def warnings(results: Results) -> list[str]:

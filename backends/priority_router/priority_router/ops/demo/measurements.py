@@ -1,16 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of each request of one class on one arm. Law: pure arithmetic on ledgers."""
+"""What the demonstration measures, and what became of each request. Law: values, and pure arithmetic on ledgers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
+from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.bench.wire import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the executor can do on this machine when it never waits.
+
+    Attributes:
+        rows_per_s: rows answered per second, all through.
+        busy: share of the time in which it computed.
+        mean_batch: rows per execution.
+    """
+
+    rows_per_s: float
+    busy: float
+    mean_batch: float
+
+    @property
+    def ms_per_row(self) -> float:
+        """Computing time per row."""
+        return self.busy / self.rows_per_s * 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """One file's answer through the router, class online.
+
+    Attributes:
+        path: the file.
+        label: the model's most likely type.
+        score: its score, 0 to 1.
+        queue_us: microseconds in the router.
+        executor_us: microseconds in the executor.
+    """
+
+    path: Path
+    label: str
+    score: float
+    queue_us: int
+    executor_us: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +77,23 @@ class Requests:
         return np.sort(self.latency_ms[np.isfinite(self.latency_ms)])
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything that was measured.
+
+    Attributes:
+        capacity: the executor alone.
+        arms: what the benchmark sums up, by the names of the arms in the order in which they ran.
+        requests: every counted request, by arm and class.
+        classified: files that were sent one by one.
+    """
+
+    capacity: Capacity
+    arms: dict[str, RoundSummary]
+    requests: dict[str, dict[str, Requests]]
+    classified: list[Classified]
+
+
 def by_class(ledger: Ledger, warmup_s: float) -> dict[str, Requests]:
     """The counted requests of a run, by class; they count as in `stats.summarise`.
 
@@ -59,3 +117,9 @@ def by_class(ledger: Ledger, warmup_s: float) -> dict[str, Requests]:
             window_s=(ledger.duration - begin) / SECOND,
         )
     return found
+
+
+def ms_per_row(summary: RoundSummary) -> float | None:
+    """Computing time per answered row; None where that is unknown."""
+    rows_per_s = sum(one.rows_per_s for one in summary.classes.values())
+    return summary.busy / rows_per_s * 1e3 if summary.busy is not None and rows_per_s else None

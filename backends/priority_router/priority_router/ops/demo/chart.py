@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charts: how latency is distributed on each arm, and how it went over time.
+
+Law: measurements in, images out; nothing is measured or written here. Colours stand for arms; line styles say the same
+without colour.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from priority_router.ops.demo.measurements import Requests, Results
+from priority_router.ops.loads import BACKGROUND, ONLINE
+
+PERCENTILES: Final = (0, 50, 90, 99)
+_LAST_PERCENTILE: Final = 99.7
+_POINTS_DPI: Final = 220
+"""Of the points of a timeline, which are thousands and therefore an image inside the SVG."""
+
+_PNG_DPI: Final = 110
+_NO_ANSWER_HEIGHT: Final = 0.96
+"""Where in a panel requests without an answer are marked, as a share of its height."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours on one background.
+
+    Attributes:
+        surface: behind everything.
+        ink: text.
+        muted: axes, and class background in a timeline.
+        grid: lines behind the data.
+        arms: in the order in which arms ran.
+    """
+
+    surface: str
+    ink: str
+    muted: str
+    grid: str
+    arms: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes in inches; a page shows an image at 100 to 138 pixels per inch.
+
+    Attributes:
+        width: of every figure.
+        distribution_height: of the figure with the distributions.
+        distribution_columns: panels side by side in it.
+        timeline_height: of the figure with the timelines.
+        timeline_columns: panels side by side in it.
+        legend_columns: names side by side.
+    """
+
+    width: float
+    distribution_height: float
+    distribution_columns: int
+    timeline_height: float
+    timeline_columns: int
+    legend_columns: int
+
+
+LIGHT: Final = Theme("#ffffff", "#1f2328", "#59636e", "#d8dee4", ("#6e7781", "#a33f94", "#b86200", "#0062b8"))
+DARK: Final = Theme("#14181d", "#e6edf3", "#9aa4ae", "#363d45", ("#a3acb5", "#e28fd3", "#f2a33c", "#5cb0ff"))
+WIDE: Final = Layout(11.0, 3.9, 2, 3.2, 4, 4)
+NARROW: Final = Layout(3.6, 6.2, 1, 4.6, 2, 2)
+_STYLES: Final = (":", "-.", "--", "-")
+_WIDTHS: Final = (1.6, 1.4, 1.6, 2.2)
+
+Draw = Callable[[FigureBase, Results, Theme, Layout], None]
+
+
+def distribution(figure: FigureBase, results: Results, theme: Theme, layout: Layout) -> None:
+    """A panel per class, a curve per arm: which share of all requests was answered within which time."""
+    columns = layout.distribution_columns
+    panels = np.ravel(figure.subplots(2 // columns, columns))
+    for axes, class_name in zip(panels, (ONLINE, BACKGROUND), strict=True):
+        for place, by_class in enumerate(results.requests.values()):
+            shares, latencies = curve(by_class[class_name])
+            axes.plot(_stretched(shares), latencies, color=theme.arms[place], ls=_STYLES[place], lw=_WIDTHS[place])
+        axes.set_title(class_name, loc="left", fontweight="bold")
+        axes.set_xlim(0, _stretched(_LAST_PERCENTILE / 100))
+        axes.xaxis.set_major_locator(FixedLocator([float(_stretched(one / 100)) for one in PERCENTILES]))
+        axes.set_xticklabels([f"{one}%" for one in PERCENTILES])
+        axes.set_xlabel("of requests were answered within")
+        _milliseconds(axes)
+    legend = [
+        Line2D([], [], color=theme.arms[place], ls=_STYLES[place], lw=_WIDTHS[place], label=name)
+        for place, name in enumerate(results.requests)
+    ]
+    figure.legend(handles=legend, loc="outside upper left", ncols=layout.legend_columns, frameon=False, handlelength=3)
+
+
+def curve(requests: Requests) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+    """[m] shares of all requests, ascending, and [m] the times in ms within which those were answered."""
+    answered = requests.answered
+    return np.arange(len(answered)) / max(1, len(requests.latency_ms)), answered
+
+
+def timeline(figure: FigureBase, results: Results, theme: Theme, layout: Layout) -> None:
+    """A panel per arm, a point per request: latency over arrival time."""
+    columns = layout.timeline_columns
+    rows = -(-len(results.requests) // columns)
+    panels = np.ravel(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False))
+    for place, (axes, (name, by_class)) in enumerate(zip(panels, results.requests.items(), strict=False)):
+        for class_name, colour, size in ((BACKGROUND, theme.muted, 1.6), (ONLINE, theme.arms[place], 4.0)):
+            requests = by_class[class_name]
+            style = {"color": colour, "ls": "none", "mew": 0, "rasterized": True}
+            axes.plot(requests.at_s, np.where(np.isfinite(requests.latency_ms), requests.latency_ms, np.nan),
+                      marker="o", ms=size**0.5 * 1.4, alpha=0.55 if class_name == BACKGROUND else 0.9, **style)
+            missing = requests.at_s[~np.isfinite(requests.latency_ms)]
+            axes.plot(missing, np.full(len(missing), _NO_ANSWER_HEIGHT), marker="|", ms=4, mew=0.6,
+                      color=colour, ls="none", alpha=0.5, rasterized=True, transform=axes.get_xaxis_transform())
+        axes.set_title(name, loc="left", color=theme.arms[place], fontweight="bold")
+        _milliseconds(axes)
+        axes.label_outer()
+        if place // columns == rows - 1:
+            axes.set_xlabel("arrival, s")
+
+
+def _stretched(share: Any) -> Any:
+    """Gives every further nine of a percentile the same room."""
+    return -np.log10(1 - np.asarray(share))
+
+
+def _milliseconds(axes: Axes) -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_ylabel("latency, ms")
+    axes.grid(visible=True, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def svg(draw: Draw, results: Results, theme: Theme, layout: Layout, height: float) -> str:
+    """One chart as an SVG element without anything from outside."""
+    written = io.StringIO()
+    with mpl.rc_context(_settings(theme)):
+        figure = Figure(figsize=(layout.width, height), layout="constrained")
+        draw(figure, results, theme, layout)
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(written, format="svg", dpi=_POINTS_DPI, metadata=metadata)
+    text = written.getvalue()
+    return text[text.index("<svg") :]
+
+
+def png(results: Results, theme: Theme = LIGHT, layout: Layout = WIDE) -> bytes:
+    """Both charts in one image."""
+    written = io.BytesIO()
+    with mpl.rc_context(_settings(theme)):
+        heights = (layout.distribution_height, layout.timeline_height)
+        figure = Figure(figsize=(layout.width, sum(heights)), layout="constrained")
+        for part, draw in zip(figure.subfigures(2, 1, height_ratios=heights), (distribution, timeline), strict=True):
+            draw(part, results, theme, layout)
+        figure.savefig(written, format="png", dpi=_PNG_DPI, metadata={"Software": None})
+    return written.getvalue()
+
+
+def data_uri(media_type: str, content: bytes) -> str:
+    """Content in a reference, so that a page needs no other file."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def _settings(theme: Theme) -> Mapping[str, Any]:
+    """For matplotlib: the theme, and the same bytes from the same results."""
+    lines = ("axes.edgecolor", "xtick.color", "ytick.color", "axes.labelcolor")
+    return {
+        "figure.facecolor": theme.surface,
+        "savefig.facecolor": theme.surface,
+        "axes.facecolor": theme.surface,
+        "grid.color": theme.grid,
+        "text.color": theme.ink,
+        **dict.fromkeys(lines, theme.muted),
+        "font.family": "DejaVu Sans",
+        "font.size": 8.5,
+        "axes.titlesize": 9.5,
+        "axes.labelsize": 8.5,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "priority-router",
+    }
