@@ -10,7 +10,6 @@ from typing import Any
 from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
 from priority_router.ops.loads import FAST, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
 
-
 COMPARED: tuple[str, ...] = ("levels", "levels+hooks", "router", "router-plain")
 """Arms that know the classes apart. On the other one no wait for last replies would be long enough under overload."""
 

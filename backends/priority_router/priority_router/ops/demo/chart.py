@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,13 +18,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 
 from priority_router.ops.demo.measurements import Requests, Results
 from priority_router.ops.loads import BACKGROUND, ONLINE
 
-PERCENTILES: Final = (0, 50, 90, 99)
-_LAST_PERCENTILE: Final = 99.7
+_LAST_SHARE: Final = 0.997
 _POINTS_DPI: Final = 220
 """Of the points of a timeline, which are thousands and therefore an image inside the SVG."""
 
@@ -73,7 +72,7 @@ class Layout:
     legend_columns: int
 
 
-LIGHT: Final = Theme("#ffffff", "#1f2328", "#59636e", "#d8dee4", ("#6e7781", "#a33f94", "#b86200", "#0062b8"))
+LIGHT: Final = Theme("#ffffff", "#1f2328", "#59636e", "#d8dee4", ("#6e7781", "#a33f94", "#aa5a00", "#0062b8"))
 DARK: Final = Theme("#14181d", "#e6edf3", "#9aa4ae", "#363d45", ("#a3acb5", "#e28fd3", "#f2a33c", "#5cb0ff"))
 WIDE: Final = Layout(11.0, 3.9, 2, 3.2, 4, 4)
 NARROW: Final = Layout(3.6, 6.2, 1, 4.6, 2, 2)
@@ -90,11 +89,16 @@ def distribution(figure: FigureBase, results: Results, theme: Theme, layout: Lay
     for axes, class_name in zip(panels, (ONLINE, BACKGROUND), strict=True):
         for place, by_class in enumerate(results.requests.values()):
             shares, latencies = curve(by_class[class_name])
-            axes.plot(_stretched(shares), latencies, color=theme.arms[place], ls=_STYLES[place], lw=_WIDTHS[place])
+            axes.plot(shares, latencies, color=theme.arms[place], ls=_STYLES[place], lw=_WIDTHS[place])
         axes.set_title(class_name, loc="left", fontweight="bold")
-        axes.set_xlim(0, _stretched(_LAST_PERCENTILE / 100))
-        axes.xaxis.set_major_locator(FixedLocator([float(_stretched(one / 100)) for one in PERCENTILES]))
-        axes.set_xticklabels([f"{one}%" for one in PERCENTILES])
+        if class_name == ONLINE:
+            axes.set_xscale("function", functions=(_stretched, _shrunk))
+            axes.set_xlim(0, _LAST_SHARE)
+            axes.xaxis.set_major_locator(FixedLocator([0, 0.5, 0.9, 0.99]))
+            axes.xaxis.set_minor_locator(NullLocator())
+        else:
+            axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.set_xlabel("of requests were answered within")
         _milliseconds(axes)
     legend = [
@@ -119,11 +123,27 @@ def timeline(figure: FigureBase, results: Results, theme: Theme, layout: Layout)
         for class_name, colour, size in ((BACKGROUND, theme.muted, 1.6), (ONLINE, theme.arms[place], 4.0)):
             requests = by_class[class_name]
             style = {"color": colour, "ls": "none", "mew": 0, "rasterized": True}
-            axes.plot(requests.at_s, np.where(np.isfinite(requests.latency_ms), requests.latency_ms, np.nan),
-                      marker="o", ms=size**0.5 * 1.4, alpha=0.55 if class_name == BACKGROUND else 0.9, **style)
+            axes.plot(
+                requests.at_s,
+                np.where(np.isfinite(requests.latency_ms), requests.latency_ms, np.nan),
+                marker="o",
+                ms=size**0.5 * 1.4,
+                alpha=0.55 if class_name == BACKGROUND else 0.9,
+                **style,
+            )
             missing = requests.at_s[~np.isfinite(requests.latency_ms)]
-            axes.plot(missing, np.full(len(missing), _NO_ANSWER_HEIGHT), marker="|", ms=4, mew=0.6,
-                      color=colour, ls="none", alpha=0.5, rasterized=True, transform=axes.get_xaxis_transform())
+            axes.plot(
+                missing,
+                np.full(len(missing), _NO_ANSWER_HEIGHT),
+                marker="|",
+                ms=4,
+                mew=0.6,
+                color=colour,
+                ls="none",
+                alpha=0.5,
+                rasterized=True,
+                transform=axes.get_xaxis_transform(),
+            )
         axes.set_title(name, loc="left", color=theme.arms[place], fontweight="bold")
         _milliseconds(axes)
         axes.label_outer()
@@ -132,8 +152,12 @@ def timeline(figure: FigureBase, results: Results, theme: Theme, layout: Layout)
 
 
 def _stretched(share: Any) -> Any:
-    """Gives every further nine of a percentile the same room."""
-    return -np.log10(1 - np.asarray(share))
+    """Gives every further nine of a share the same room."""
+    return -np.log10(1 - np.clip(share, 0, _LAST_SHARE))
+
+
+def _shrunk(stretched: Any) -> Any:
+    return 1 - 10 ** -np.asarray(stretched)
 
 
 def _milliseconds(axes: Axes) -> None:
@@ -165,8 +189,9 @@ def png(results: Results, theme: Theme = LIGHT, layout: Layout = WIDE) -> bytes:
     with mpl.rc_context(_settings(theme)):
         heights = (layout.distribution_height, layout.timeline_height)
         figure = Figure(figsize=(layout.width, sum(heights)), layout="constrained")
-        for part, draw in zip(figure.subfigures(2, 1, height_ratios=heights), (distribution, timeline), strict=True):
-            draw(part, results, theme, layout)
+        grid = figure.add_gridspec(2, 1, height_ratios=heights)
+        for place, draw in enumerate((distribution, timeline)):
+            draw(figure.add_subfigure(grid[place]), results, theme, layout)
         figure.savefig(written, format="png", dpi=_PNG_DPI, metadata={"Software": None})
     return written.getvalue()
 
@@ -176,7 +201,7 @@ def data_uri(media_type: str, content: bytes) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-def _settings(theme: Theme) -> Mapping[str, Any]:
+def _settings(theme: Theme) -> dict[Any, Any]:
     """For matplotlib: the theme, and the same bytes from the same results."""
     lines = ("axes.edgecolor", "xtick.color", "ytick.color", "axes.labelcolor")
     return {

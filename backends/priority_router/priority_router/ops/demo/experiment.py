@@ -148,7 +148,7 @@ def serving(models: Path, arm: Arm, shape: ExecutorShape) -> Iterator[Server]:
 
 
 def write_repository(repository: Path, models: Path, arm: Arm, shape: ExecutorShape) -> None:
-    """The shipped executor with the arm's batching, and on the router's arm the shipped router without limits or timeouts.
+    """The shipped executor with the arm's batching, and for the router's arm the shipped router without limits.
 
     Raises:
         SetupError: the executor's configuration is not as it was shipped.

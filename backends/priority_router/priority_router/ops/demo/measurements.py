@@ -61,8 +61,8 @@ class Requests:
     Attributes:
         at_s: [n] when each was due, seconds from the end of the warm-up.
         latency_ms: [n] from then to its answer; infinite for what was refused, failed or had no answer in the end.
-        answered_s: [m] when rows were answered while arrivals lasted, seconds from the end of the warm-up, whenever they
-            were due; one entry per row, ascending.
+        answered_s: [m] when rows were answered while arrivals lasted, whenever they were due, seconds from the end of
+            the warm-up; one entry per row, ascending.
         window_s: seconds for which arrivals counted.
     """
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the measurements say, in one sentence, and no more than they say.
 
-Law: measurements in, findings and text out. Two arms saw the same arrivals, so they are compared second by second: seconds
-are drawn anew, the same for both (a paired block bootstrap; Künsch, Annals of Statistics 17(3), 1989), and a difference
-counts when it keeps its sign in 99 of 100 draws and is larger than what two runs of one arm differ by.
+Law: measurements in, findings and text out. Two arms saw the same arrivals, so they are compared block by block of
+time: blocks are drawn anew, the same for both (a paired block bootstrap; Künsch, Annals of Statistics 17(3), 1989), and
+a difference counts when an interval over the draws leaves 0 out. That is chance within one run; where the machine
+itself was disturbed there is no verdict.
 """
 
 from __future__ import annotations
@@ -31,16 +32,19 @@ BLOCK_SECONDS: Final = 1.0
 """Much longer than an online request is in the system, so that seconds are nearly independent."""
 
 CONFIDENCE: Final = 0.99
-"""Five differences are judged in one sentence; each at 99 in 100 makes about one false claim in twenty sentences at most."""
+"""Of each interval. Five differences are judged in one sentence, so that one sentence in twenty may claim too much."""
 
 LEAST_SHARE: Final = 0.05
-"""Smaller differences are left to chance whatever the draws say: they see one run, not how two runs of one arm differ."""
+"""Of the earlier number. Smaller differences are left to chance: draws see one run, not how two of one arm differ."""
 
 LEAST_BLOCKS: Final = 10
 """With fewer, draws of them know too little of how seconds differ."""
 
 SHIFT_TO_REPORT: Final = 0.15
 """Rows cost up to a tenth more in batches of one than in full ones, which is no change of the machine."""
+
+LATE_MS_TO_REPORT: Final = 10.0
+"""A generator that is later than this adds visibly to what it measures."""
 
 _DRAWS: Final = 2000
 _SEED: Final = 1
@@ -110,6 +114,7 @@ def judge(results: Results) -> Verdict:
     background = {
         arm: compare_rows(results.requests[arm][BACKGROUND], router[BACKGROUND])
         for arm in (WITHOUT_ROUTER, WITHOUT_LEVELS)
+        if not shifted(results, arm)
     }
     return Verdict(f"{_online_words(online)}; {_background_words(background)}.", online, background)
 
@@ -119,11 +124,21 @@ def shifted(results: Results, arm: str) -> str | None:
     now, then = ms_per_row(results.arms[arm]), results.capacity.ms_per_row
     if now is None or abs(now / then - 1) <= SHIFT_TO_REPORT:
         return None
-    return f"on {arm} a row took {now:.1f} ms instead of {then:.1f}: the machine's speed changed"
+    return (
+        f"on {arm} a row took {now:.1f} ms instead of {then:.1f}: the machine's speed changed between the measurements"
+    )
+
+
+def too_late(results: Results, arm: str) -> str | None:
+    """Says so when the generator could not keep the schedule on an arm."""
+    late = results.arms[arm].late_p99_ms
+    if late <= LATE_MS_TO_REPORT:
+        return None
+    return f"on {arm} requests were sent up to {late:.0f} ms late (p99): too few idle cores"
 
 
 def compare_latency(before: Requests, after: Requests) -> dict[str, Comparison]:
-    """Quantiles over all requests of a class, those without an answer as the slowest, on two arms with the same arrivals."""
+    """Quantiles over all requests of a class on two arms with the same arrivals; what has no answer is the slowest."""
     draws = _draws(before)
     earlier, later = (_quantiles(one, draws) for one in (before, after))
     return {name: _comparison(earlier[name], later[name]) for name in JUDGED_QUANTILES}
@@ -187,8 +202,8 @@ def _incomparable(results: Results) -> str | None:
             return f"no request of class {ONLINE} was answered on {arm}"
         if _block_count(requests) < LEAST_BLOCKS:
             return f"{requests.window_s:g} s per arm are too short for one; it takes {LEAST_BLOCKS * BLOCK_SECONDS:g} s"
-        if shift := shifted(results, arm):
-            return f"{shift} between the measurements; run it again while nothing else runs"
+        if disturbed := shifted(results, arm) or too_late(results, arm):
+            return f"{disturbed}; run it again while nothing else runs"
     return None
 
 
@@ -205,7 +220,9 @@ def _online_words(online: Mapping[str, Comparison]) -> str:
 
 
 def _latency_words(one: Comparison) -> str:
-    before, after = (f"{value:.0f} ms" if np.isfinite(value) else "without an answer" for value in (one.before, one.after))
+    before, after = (
+        f"{value:.0f} ms" if np.isfinite(value) else "without an answer" for value in (one.before, one.after)
+    )
     match one.finding:
         case Finding.UNKNOWN:
             return "has no answer on either"
@@ -222,6 +239,6 @@ def _background_words(background: Mapping[str, Comparison]) -> str:
 def _rows_words(one: Comparison) -> str:
     if one.finding in (Finding.SAME, Finding.UNKNOWN):
         return f"has no difference in rows/s ({one.after:.1f} and {one.before:.1f})"
-    word = "gained" if one.finding is Finding.HIGHER else "lost"
+    word, of = ("gained", "on") if one.finding is Finding.HIGHER else ("lost", "of")
     share = f" ({abs(one.change):.0%})" if one.before else ""
-    return f"{word} {abs(one.after - one.before):.1f} of {one.before:.1f} rows/s{share}"
+    return f"{word} {abs(one.after - one.before):.1f} {of} {one.before:.1f} rows/s{share}"
