@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page in headless Chromium, at any width and in either theme.
 
-Chromium makes no window narrower than 500 pixels, so a page is shown in a frame; a script around it tells how large it is.
+Chromium makes no window narrower than 500 pixels, so a page is shown in a frame; a script around it tells its sizes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ onload = () => {{
     height: root.scrollHeight,
     overflowing: wide.map(one => one.outerHTML.slice(0, 80)),
     background: inner.defaultView.getComputedStyle(inner.body).backgroundColor,
-    images: [...inner.images].map(one => ({{ natural: one.naturalWidth, shown: one.width, chosen: one.currentSrc.length }})),
+    images: [...inner.images].map(one => ({{ natural: one.naturalWidth, chosen: one.currentSrc.length }})),
   }})
 }}
 </script>

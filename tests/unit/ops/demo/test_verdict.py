@@ -140,3 +140,13 @@ def test_quantiles_are_nearest_ranks_and_missing_answers_the_slowest():
         expected = np.sort(requests.latency_ms)[int(np.ceil(share * len(requests.latency_ms))) - 1]
         assert found[name].after == expected
     assert found["p99"].finding is UNKNOWN
+
+
+def test_draws_without_requests_bear_no_claim():
+    requests = results(BEFORE).requests["router"]["online"]
+    first = requests.at_s < 1
+    few = replace(requests, at_s=requests.at_s[first], latency_ms=requests.latency_ms[first])
+    found = verdict.compare_latency(few, replace(few, latency_ms=few.latency_ms * 9))
+    assert {(one.low, one.high, one.finding) for one in found.values()} == {(-np.inf, np.inf, SAME)}
+    none = replace(few, at_s=few.at_s[:0], latency_ms=few.latency_ms[:0])
+    assert {one.finding for one in verdict.compare_latency(none, none).values()} == {UNKNOWN}
