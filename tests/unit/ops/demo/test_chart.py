@@ -66,8 +66,15 @@ def test_the_timeline_has_every_request_of_every_arm():
     assert [axes.get_title(loc="left") for axes in panels] == list(RESULTS.requests)
     for axes, by_class in zip(panels, RESULTS.requests.values(), strict=True):
         assert axes.get_yscale() == "log"
-        points = sum(np.isfinite(line.get_ydata()).sum() for line in axes.lines)
-        assert points == sum(len(one.at_s) for one in by_class.values())
+        lengths = [len(line.get_ydata()) for line in axes.lines]
+        expected = [(len(one.answered), len(one.at_s) - len(one.answered)) for one in reversed(by_class.values())]
+        assert lengths == [number for pair in expected for number in pair]
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_arm_without_any_answer_is_drawn():
+    nothing = results(replace(BEFORE, unanswered=1.0, background=0.0))
+    assert chart.png(nothing).startswith(b"\x89PNG")
 
 
 def luminance(colour):

@@ -49,7 +49,8 @@ def test_an_executor_whose_batching_is_not_as_shipped_is_refused(tmp_path, shape
 
 
 def test_the_last_online_request_is_waited_for_behind_all_that_piles_up():
-    assert experiment.grace_seconds(28) > 0.4 * 28
+    assert experiment.backlog_seconds(28) == pytest.approx(0.4 * 28)
+    assert experiment.grace_seconds(28) > experiment.backlog_seconds(28)
 
 
 def test_the_routers_policy_is_the_shipped_one_without_limits_and_timeouts(tmp_path, shape):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from priority_router.ops.demo import __main__ as demo
+from priority_router.ops.demo import experiment, files, filetype
 from support.demo_results import BEFORE, results
 
 MODELS = Path(__file__).parents[4] / "model_repository"
@@ -18,9 +19,14 @@ RESULTS = results(replace(BEFORE, online_ms=30, seed=2))
 @pytest.fixture
 def measured(monkeypatch):
     """Stands for minutes of measuring; counts how often."""
-    calls = []
-    monkeypatch.setattr(demo.files, "collect", lambda *_: [])
-    monkeypatch.setattr(demo.experiment, "run", lambda *_: calls.append(1) or RESULTS)
+    calls: list[int] = []
+
+    def run(*_):
+        calls.append(1)
+        return RESULTS
+
+    monkeypatch.setattr(files, "collect", lambda *_: [])
+    monkeypatch.setattr(experiment, "run", run)
     return calls
 
 
@@ -63,6 +69,6 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_measured(measured
 def test_results_go_beside_the_model_repository(measured, tmp_path, monkeypatch):
     copied = tmp_path / "clone" / "model_repository"
     copied.mkdir(parents=True)
-    monkeypatch.setattr(demo.filetype, "load_rule", lambda _: None)
+    monkeypatch.setattr(filetype, "load_rule", lambda _: None)
     assert demo.main(["--model-repository", str(copied)]) == 0
     assert (tmp_path / "clone" / "demo-results" / "demo.png").is_file()

@@ -120,35 +120,30 @@ def timeline(figure: FigureBase, results: Results, theme: Theme, layout: Layout)
     rows = -(-len(results.requests) // columns)
     panels = np.ravel(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False))
     for place, (axes, (name, by_class)) in enumerate(zip(panels, results.requests.items(), strict=False)):
-        for class_name, colour, size in ((BACKGROUND, theme.muted, 1.6), (ONLINE, theme.arms[place], 4.0)):
-            requests = by_class[class_name]
-            style = {"color": colour, "ls": "none", "mew": 0, "rasterized": True}
-            axes.plot(
-                requests.at_s,
-                np.where(np.isfinite(requests.latency_ms), requests.latency_ms, np.nan),
-                marker="o",
-                ms=size**0.5 * 1.4,
-                alpha=0.55 if class_name == BACKGROUND else 0.9,
-                **style,
-            )
-            missing = requests.at_s[~np.isfinite(requests.latency_ms)]
-            axes.plot(
-                missing,
-                np.full(len(missing), _NO_ANSWER_HEIGHT),
-                marker="|",
-                ms=4,
-                mew=0.6,
-                color=colour,
-                ls="none",
-                alpha=0.5,
-                rasterized=True,
-                transform=axes.get_xaxis_transform(),
-            )
+        _points(axes, by_class[BACKGROUND], color=theme.muted, ms=1.8, alpha=0.55)
+        _points(axes, by_class[ONLINE], color=theme.arms[place], ms=2.8, alpha=0.9)
         axes.set_title(name, loc="left", color=theme.arms[place], fontweight="bold")
         _milliseconds(axes)
         axes.label_outer()
         if place // columns == rows - 1:
             axes.set_xlabel("arrival, s")
+    legend = [
+        Line2D([], [], color=theme.arms[-1], ls="none", marker="o", ms=4, label=f"{ONLINE} (in colour)"),
+        Line2D([], [], color=theme.muted, ls="none", marker="o", ms=3, label=BACKGROUND),
+        Line2D([], [], color=theme.muted, ls="none", marker="|", ms=6, label="no answer yet"),
+    ]
+    options = {"frameon": False, "handlelength": 1.0, "handletextpad": 0.4, "columnspacing": 1.2}
+    figure.legend(handles=legend, loc="outside upper left", ncols=len(legend), **options)
+
+
+def _points(axes: Axes, requests: Requests, **style: Any) -> None:
+    """A point for each request, or a mark along the top where it has no answer."""
+    answered = np.isfinite(requests.latency_ms)
+    at_s = requests.at_s
+    axes.plot(at_s[answered], requests.latency_ms[answered], ls="none", marker="o", mew=0, rasterized=True, **style)
+    height = np.full(len(at_s) - answered.sum(), _NO_ANSWER_HEIGHT)
+    marks = {**style, "ls": "none", "marker": "|", "ms": 4, "mew": 0.6, "rasterized": True}
+    axes.plot(at_s[~answered], height, transform=axes.get_xaxis_transform(), **marks)
 
 
 def _stretched(share: Any) -> Any:

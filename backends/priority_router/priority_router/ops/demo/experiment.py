@@ -101,7 +101,9 @@ def run(
     for name in SHOWN_ARMS:
         arm = ARMS[name]
         rates = " and ".join(f"{load_.name} {load_.rate:.0f}" for load_ in loads)
-        progress.step(f"{name}: {arm.meaning}; {rates} rows/s for {duration:g} s", duration)
+        unordered = arm.mode is None and not arm.executor_levels
+        expected = duration + (backlog_seconds(duration) if unordered else 0)
+        progress.step(f"{name}: {arm.meaning}; {rates} rows/s for {duration:g} s", expected)
         with serving(models, arm, shape) as server:
             arms[name], ledger = measure(
                 Target(server.http, routes(arm, LEVELS), payloads, outputs=[filetype.OUTPUT]),
@@ -118,10 +120,14 @@ def run(
     return Results(capacity, arms, requests, classified)
 
 
+def backlog_seconds(duration: float) -> float:
+    """How long what has piled up in the end takes the executor."""
+    return (ONLINE_SHARE + BACKGROUND_SHARE - 1) * duration
+
+
 def grace_seconds(duration: float) -> float:
-    """How long the last online request may wait behind everything that has piled up, where nobody orders it."""
-    backlog = (ONLINE_SHARE + BACKGROUND_SHARE - 1) * duration
-    return _GRACE_MARGIN * backlog + _LEAST_GRACE_SECONDS
+    """How long the last online request may wait, behind everything that has piled up where nobody orders it."""
+    return _GRACE_MARGIN * backlog_seconds(duration) + _LEAST_GRACE_SECONDS
 
 
 def executor_shape(models: Path) -> ExecutorShape:
