@@ -15,7 +15,7 @@ import pytest
 from priority_router.ops.bench import arms, command, executor_stats, load
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.scenarios import SCENARIOS
+from priority_router.ops.bench.scenarios import COMPARED, SCENARIOS
 from priority_router.ops.bench.stats import QUANTILES
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
@@ -27,7 +27,7 @@ SHAPE = ExecutorShape(batch_us=4_000, row_us=0, max_batch_size=4)
 SPREAD = {"median", "low", "high"}
 
 
-@pytest.fixture(scope="module", params=["levels", "levels+hooks", "router", "router-plain"])
+@pytest.fixture(scope="module", params=["no-levels", "levels", "levels+hooks", "router", "router-plain"])
 def arm_server(request, start_server, tmp_path_factory):
     arm = arms.ARMS[request.param]
     repository = tmp_path_factory.mktemp(request.param) / "repository"
@@ -106,7 +106,7 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
     assert document["command"][:3] == ["priority-router", "bench", "overload"]
     assert document["versions"]["triton"].startswith("2.")
     [finished] = document["rounds"]
-    assert list(finished) == list(document["arms"]) == list(arms.ARMS)
+    assert list(finished) == list(document["arms"]) == list(COMPARED)
     schedule = poisson(SCENARIOS["overload"].loads, 2.0, (3, 0))
     counted = schedule.class_index[schedule.at >= 500_000_000]
     for name, summary in finished.items():

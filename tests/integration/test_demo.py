@@ -14,10 +14,21 @@ import psutil
 import pytest
 from magika import Magika
 from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.demo import experiment, files, filetype, report
+from priority_router.ops.demo import experiment, files, filetype, report, verdict
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "model_repository"
+
+
+class Steps(list[str]):
+    """Keeps what a run says."""
+
+    def step(self, text, seconds):
+        assert seconds > 0
+        self.append(text)
+
+    def say(self, text):
+        self.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +38,7 @@ def samples():
 
 @pytest.fixture(scope="module")
 def steps():
-    return []
+    return Steps()
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +46,26 @@ def results(samples, steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "WARMUP_SECONDS", 1.0)
         patch.setattr(experiment, "CAPACITY_SECONDS", 2.0)
-        yield experiment.run(MODELS, samples, samples[:3], seconds=3.0, seed=1, progress=steps.append)
+        yield experiment.run(MODELS, samples, samples[:3], seconds=3.0, seed=1, progress=steps)
     left = [child.cmdline() for child in psutil.Process().children(recursive=True) if "triton" in child.name()]
     assert left == []
 
 
 def test_every_arm_saw_the_same_requests_and_answered_the_online_ones(results):
-    assert list(results.arms) == ["levels", "levels+hooks", "router"]
+    assert list(results.arms) == ["no-levels", "levels", "levels+hooks", "router"]
     totals = [
         {name: sum(one.outcomes.values()) for name, one in summary.classes.items()} for summary in results.arms.values()
     ]
-    assert totals[0] == totals[1] == totals[2]
+    assert all(one == totals[0] for one in totals)
     assert totals[0]["background"] > totals[0]["online"] > 0
-    for summary in results.arms.values():
+    for arm, summary in results.arms.items():
         assert summary.failures == []
         assert summary.classes["online"].outcomes[Outcome.SUCCESS.label] == totals[0]["online"]
+        for name, one in summary.classes.items():
+            requests = results.requests[arm][name]
+            assert len(requests.at_s) == totals[0][name]
+            assert len(requests.answered) == one.outcomes[Outcome.SUCCESS.label]
+            assert len(requests.answered_s) == round(one.rows_per_s * summary.window_s)
 
 
 def test_capacity_and_busy_share_are_plausible(results):
@@ -70,16 +86,24 @@ def test_files_are_classified_as_magika_does(results, samples):
 
 
 def test_progress_and_report_name_every_arm(results, steps):
-    text = report.as_text(results)
+    text = report.as_text(results, verdict.judge(results))
     for arm in results.arms:
         assert any(step.startswith(f"{arm}: ") for step in steps)
         assert f"\n{arm}" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_leaves_nothing_behind(number):
+def test_interrupted_it_leaves_nothing_behind(number, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "priority_router.ops.demo", "--model-repository", str(MODELS)],
+        [
+            sys.executable,
+            "-m",
+            "priority_router.ops.demo",
+            "--model-repository",
+            str(MODELS),
+            "--output",
+            str(tmp_path),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -101,3 +125,4 @@ def test_interrupted_it_leaves_nothing_behind(number):
     assert process.returncode == 128 + number
     assert said.endswith("demo: stopped\n")
     assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert list(tmp_path.iterdir()) == []

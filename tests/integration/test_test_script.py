@@ -16,7 +16,9 @@ case "$1" in
 esac
 """
 SIDE_BY_SIDE = ["-m", "pytest", "--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
-LEFT_OUT = "test: no container engine answers, so tests/docker is left out\n"
+TOOLS = ("bash", "dirname")
+NO_ENGINE = "test: no container engine answers, so tests/docker is left out\n"
+NO_BROWSER = "test: no chromium is installed, so what pages look like is left out\n"
 
 
 @pytest.fixture
@@ -27,8 +29,13 @@ def run(tmp_path):
         (tmp_path / name).chmod(0o755)
     shutil.copy(SCRIPT, tmp_path / "scripts")
 
-    def run(*words, no_engine="0"):
-        environment = {"PATH": "/usr/bin:/bin", "NO_ENGINE": no_engine}
+    def run(*words, no_engine="0", browser="google-chrome"):
+        tools = tmp_path / "bin"
+        shutil.rmtree(tools, ignore_errors=True)
+        tools.mkdir()
+        for name in (*TOOLS, *([browser] if browser else ())):
+            (tools / name).symlink_to(shutil.which(name) or "/bin/true")
+        environment = {"PATH": str(tools), "NO_ENGINE": no_engine}
         script = tmp_path / "scripts" / "test"
         done = subprocess.run([script, *words], env=environment, capture_output=True, text=True, check=True)
         return (tmp_path / "called").read_text().splitlines(), done.stdout + done.stderr
@@ -49,4 +56,10 @@ def test_all_is_everything_where_an_engine_answers(run):
 
 
 def test_all_says_in_one_line_that_no_engine_answers(run):
-    assert run("--all", no_engine="1") == ([*SIDE_BY_SIDE, "-m", "not docker"], LEFT_OUT)
+    assert run("--all", no_engine="1") == ([*SIDE_BY_SIDE, "-m", "not docker"], NO_ENGINE)
+
+
+def test_all_says_in_one_line_that_there_is_no_browser(run):
+    assert run("--all", browser=None) == ([*SIDE_BY_SIDE, "-m", "not browser"], NO_BROWSER)
+    both = run("--all", no_engine="1", browser=None)
+    assert both == ([*SIDE_BY_SIDE, "-m", "not docker and not browser"], NO_ENGINE + NO_BROWSER)

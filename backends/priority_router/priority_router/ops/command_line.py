@@ -28,7 +28,7 @@ TERMINATED: Final = 143
 LONGEST_SECONDS: Final = 86_400.0
 """Of any option; waits of Python's threads and sockets take it."""
 
-_EXTRAS: Final = {"tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
+_EXTRAS: Final = {"matplotlib": "tools", "tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
 
 
 def parser(program: str, description: str, **options: Any) -> argparse.ArgumentParser:
@@ -113,15 +113,16 @@ def exit_status(program: str, run: Callable[[], int]) -> int:
     except PriorityRouterError as error:
         print(f"{program}: error: {error}", file=sys.stderr)
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            raise
-        print(
-            f"{program}: error: it needs the package {error.name}; "
-            f"run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'",
-            file=sys.stderr,
-        )
+        print(f"{program}: error: {remedy(error)}", file=sys.stderr)
     except KeyboardInterrupt as order:
         print(f"{program}: stopped", file=sys.stderr)
         return stopped_status(order)
     return FAILED
+
+
+def remedy(error: ModuleNotFoundError) -> str:
+    """What to install for a package that an extra would bring; raises the error again where none would."""
+    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        raise error
+    return f"it needs the package {error.name}; run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'"

@@ -70,7 +70,7 @@ def test_the_policies_of_the_arms(arm, shared):
 def test_all_arms_share_one_executor_but_for_its_levels(arm, tmp_path):
     write_repository(tmp_path, arm, SHAPE, LEVELS)
     config = (tmp_path / EXECUTOR / "config.pbtxt").read_text()
-    batching = batching_block(2) if arm.mode != "plain" else "dynamic_batching { }"
+    batching = "dynamic_batching { }" if arm.name in ("no-levels", "router-plain") else batching_block(2)
     assert batching in config
     other = tmp_path / "other"
     other.mkdir()
@@ -90,6 +90,8 @@ def test_who_calls_whom():
     direct = routes(ARMS["levels"], LEVELS)
     assert (direct[ONLINE].model, direct[ONLINE].parameters) == (EXECUTOR, {"priority": 1})
     assert (direct[BACKGROUND].model, direct[BACKGROUND].parameters) == (EXECUTOR, None)
+    alike = routes(ARMS["no-levels"], LEVELS)
+    assert {(route.model, route.parameters, route.class_name) for route in alike.values()} == {(EXECUTOR, None, None)}
     routed = routes(ARMS["router"], LEVELS)
     assert {(name, route.model, route.class_name) for name, route in routed.items()} == {
         (ONLINE, "router", ONLINE),

@@ -25,6 +25,34 @@ def test_direct_arms_have_no_router(tmp_path, shape):
     assert (tmp_path / "models" / "executor" / "1" / "model.onnx").samefile(MODELS / "executor" / "1" / "model.onnx")
 
 
+def test_without_levels_only_the_batching_differs(tmp_path, shape):
+    experiment.write_repository(tmp_path / "models", MODELS, ARMS["no-levels"], shape)
+    [executor] = (tmp_path / "models").iterdir()
+    shipped = {path.name: path for path in (MODELS / "executor").iterdir()}
+    assert {path.name for path in executor.iterdir()} == set(shipped)
+    assert all((executor / name).samefile(path) for name, path in shipped.items() if name != "config.pbtxt")
+    before = shipped["config.pbtxt"].read_text()
+    after = (executor / "config.pbtxt").read_text()
+    head, tail = after.split("dynamic_batching { }\n")
+    assert before.startswith(head)
+    assert before.endswith(tail)
+    assert "priority" not in after.replace("# SPDX", "").split("instance_group")[1].split("dynamic_batching")[1]
+    assert "priority_levels" in before.removeprefix(head).removesuffix(tail)
+
+
+def test_an_executor_whose_batching_is_not_as_shipped_is_refused(tmp_path, shape):
+    executor = tmp_path / "changed" / "executor"
+    executor.mkdir(parents=True)
+    (executor / "config.pbtxt").write_text("max_batch_size: 4\n")
+    with pytest.raises(SetupError, match="has no block `dynamic_batching"):
+        experiment.write_repository(tmp_path / "models", tmp_path / "changed", ARMS["no-levels"], shape)
+
+
+def test_the_last_online_request_is_waited_for_behind_all_that_piles_up():
+    assert experiment.backlog_seconds(28) == pytest.approx(0.4 * 28)
+    assert experiment.grace_seconds(28) > experiment.backlog_seconds(28)
+
+
 def test_the_routers_policy_is_the_shipped_one_without_limits_and_timeouts(tmp_path, shape):
     experiment.write_repository(tmp_path / "models", MODELS, ARMS["router"], shape)
     shipped = load_policy(MODELS / "router" / "1" / "policy.toml")
@@ -41,7 +69,3 @@ def test_the_routers_policy_is_the_shipped_one_without_limits_and_timeouts(tmp_p
 def test_a_missing_model_names_the_script_that_copies_it(tmp_path):
     with pytest.raises(SetupError, match="run scripts/setup"):
         experiment.executor_shape(tmp_path)
-
-
-def test_capacity_knows_what_a_row_costs():
-    assert experiment.Capacity(rows_per_s=100, busy=0.9, mean_batch=4).ms_per_row == pytest.approx(9.0)

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from priority_router.ops.bench.stats import ClassSummary, RoundSummary
 from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.demo import report
-from priority_router.ops.demo.experiment import Capacity, Classified, Results
+from priority_router.ops.demo.measurements import Capacity, Results
+from priority_router.ops.demo.verdict import Verdict
+from support.demo_results import CLASSIFIED
 
 CAPACITY = Capacity(rows_per_s=100.0, busy=0.9, mean_batch=4.0)
+VERDICT = Verdict(" ".join(["So it is said."] * 20), {}, {})
 
 
 def of_class(rows_per_s, **outcomes):
@@ -27,7 +28,7 @@ def summary(busy=0.9, late_p99_ms=1.0, failures=(), online=None):
 
 def text(**arms):
     named = {name.replace("_", "+"): one for name, one in arms.items()}
-    return report.as_text(Results(CAPACITY, named, [Classified(Path("/x/setup.py"), "python", 0.998, 1500, 9000)]))
+    return report.as_text(Results(CAPACITY, named, {}, CLASSIFIED[:1]), VERDICT)
 
 
 def words(line):
@@ -52,7 +53,7 @@ def test_refusals_and_failures_are_counted_and_a_class_without_answers_has_no_ti
 def test_the_executors_share_and_the_classified_files_are_told():
     told = text(levels_hooks=summary(busy=0.97))
     assert "  levels+hooks  busy 97%, 3.9 rows per batch, 9.7 ms per row" in told
-    assert words(told.splitlines()[-1]) == [
+    assert words(next(line for line in told.splitlines() if "setup.py" in line)) == [
         "setup.py",
         "python",
         "99.8%",
@@ -65,12 +66,22 @@ def test_the_executors_share_and_the_classified_files_are_told():
     ]
 
 
+def test_the_verdict_ends_it_in_lines_of_a_terminals_width_and_says_what_the_router_adds():
+    *_, last = blocks = text(router=summary()).split("\n\n")
+    assert len(blocks) > 3
+    assert (
+        last.replace("\n", " ")
+        == f"{VERDICT.sentence} What the router adds is the difference between router and levels+hooks."
+    )
+    assert max(map(len, last.splitlines())) <= 100
+
+
 @pytest.mark.parametrize(
     ("shown", "warning"),
     [
         (summary(busy=0.99), None),
-        (summary(busy=1.2), "router: a row took 12.0 ms instead of 9.0: the machine's speed changed"),
-        (summary(late_p99_ms=25.0), "router: requests were sent up to 25 ms late (p99)"),
+        (summary(busy=1.2), "on router a row took 12.0 ms instead of 9.0: the machine's speed changed"),
+        (summary(late_p99_ms=25.0), "on router requests were sent up to 25 ms late (p99)"),
         (summary(failures=[{"status": 500, "text": "broken", "count": 3}]), "router: 3 failed: broken (status 500)"),
     ],
 )

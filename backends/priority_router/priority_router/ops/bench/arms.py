@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arms: ways to serve two classes with one executor, each with a model repository and a server of its own.
 
-All arms run the same executor with the same batching and instances and without queue limits or timeouts; they differ
-in who decides the order.
+All arms run the same executor with the same batch size and instances and without queue limits or timeouts; they differ
+in who decides the order, if anybody does.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ class Arm:
         meaning: one line for people.
         hooks: the server has the hooks preloaded.
         mode: the router's mode; None means that clients call the executor themselves, without a router.
+        executor_levels: the executor has ``priority_levels``.
     """
 
     name: str
     meaning: str
     hooks: bool
     mode: str | None
-
-    @property
-    def executor_levels(self) -> bool:
-        """The executor has ``priority_levels``."""
-        return self.mode != "plain"
+    executor_levels: bool = True
 
 
 ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
+        Arm("no-levels", "all requests alike, stock Triton", hooks=False, mode=None, executor_levels=False),
         Arm("levels", "clients set the level, stock Triton", hooks=False, mode=None),
         Arm("levels+hooks", "clients set the level, with the dispatch hook", hooks=True, mode=None),
         Arm("router", "router in levels mode, with the hooks", hooks=True, mode="levels"),
-        Arm("router-plain", "router in plain mode, nothing preloaded", hooks=False, mode="plain"),
+        Arm(
+            "router-plain", "router in plain mode, nothing preloaded", hooks=False, mode="plain", executor_levels=False
+        ),
     )
 }
 

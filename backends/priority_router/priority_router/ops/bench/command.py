@@ -14,7 +14,7 @@ from typing import Any
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import experiment, report
 from priority_router.ops.bench.arms import ARMS
-from priority_router.ops.bench.scenarios import SCENARIOS, Scenario
+from priority_router.ops.bench.scenarios import COMPARED, SCENARIOS, Scenario
 
 DEFAULT_SEED = 1
 # A server's start and end, and the wait for the last replies, per arm and round.
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("scenario", choices=SCENARIOS, metavar="SCENARIO", help="see below")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where to write the results")
-    parser.add_argument("--arms", type=_arms, metavar="A,B", help="only these arms (default all)")
+    parser.add_argument("--arms", type=_arms, metavar="A,B", help=f"only these arms (default {','.join(COMPARED)})")
     number, seconds = command_line.whole_number, command_line.seconds
     parser.add_argument("--rounds", type=number(1), metavar="N", help="how often each arm runs")
     parser.add_argument("--duration", type=seconds, metavar="S", help="seconds that count, per arm and round")

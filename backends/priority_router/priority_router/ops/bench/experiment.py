@@ -21,6 +21,7 @@ from priority_router.ops.bench import executor_stats, load
 from priority_router.ops.bench.aims import Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
 from priority_router.ops.bench.arrivals import Schedule, poisson
+from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
@@ -106,7 +107,7 @@ def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int) -> 
     if scenario.in_flight:
         return _closed_steps(scenario, target)
     schedule = poisson(scenario.loads, scenario.warmup_seconds + scenario.seconds, (seed, number))
-    return measure(
+    summary, _ = measure(
         target,
         schedule,
         executor=EXECUTOR,
@@ -115,6 +116,7 @@ def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int) -> 
         settle=[ONLINE],
         grace_s=scenario.grace_seconds,
     )
+    return summary
 
 
 def measure(
@@ -127,7 +129,7 @@ def measure(
     settle: Collection[str] | None = None,
     grace_s: float = 3.0,
     processes: int = 1,
-) -> RoundSummary:
+) -> tuple[RoundSummary, Ledger]:
     """Replays a schedule on a running server and sums it up, with the executor's busy share in the counted window.
 
     Args:
@@ -140,6 +142,9 @@ def measure(
         grace_s: for how long at most.
         processes: generator processes.
 
+    Returns:
+        The sum, and every request of the run, the warm-up included.
+
     Raises:
         LoadError: the load could not be generated or the server not be asked.
     """
@@ -149,7 +154,7 @@ def measure(
         begin, end = running.start + int(warmup_s * SECOND), running.start + schedule.duration
         before, after = executor_stats.over(target.address, executor, begin, end)
         ledger = running.result()
-    return summarise(ledger, warmup_s, after.busy_since(before, instances), after.mean_batch_since(before))
+    return summarise(ledger, warmup_s, after.busy_since(before, instances), after.mean_batch_since(before)), ledger
 
 
 def _closed_steps(scenario: Scenario, target: Target) -> RoundSummary:

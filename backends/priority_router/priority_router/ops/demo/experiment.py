@@ -7,11 +7,12 @@ Law: arms, arrivals, load generator and statistics are the benchmark's; only mod
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final, Protocol
 
 import numpy as np
 import tritonclient.http
@@ -21,17 +22,18 @@ from priority_router.core.values import SECOND
 from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.bench import executor_stats, load
-from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, policy_text, routes
+from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, batching_block, policy_text, routes
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
+from priority_router.ops.demo.measurements import Capacity, Classified, Results, by_class
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
 from priority_router.ops.server import Server
 
-SHOWN_ARMS = ("levels", "levels+hooks", "router")
+SHOWN_ARMS: Final = ("no-levels", "levels", "levels+hooks", "router")
+"""Each takes one more step: from no priority to Triton's own, to that without its idle times, to the router."""
 
 ONLINE_SHARE = 0.2
 BACKGROUND_SHARE = 1.2
@@ -41,58 +43,24 @@ CAPACITY_SECONDS = 6.0
 WARMUP_SECONDS = 3.0
 """Left out of every measurement: first runs are slow, and the router learns what a batch takes."""
 
+# The machine may be slower by then than when its capacity was measured.
+_GRACE_MARGIN = 1.5
+_LEAST_GRACE_SECONDS = 3.0
+
 # Enough to keep every batch full while replies travel.
 _CAPACITY_BATCHES_IN_FLIGHT = 4
 
-Progress = Callable[[str], None]
+_BATCHING_BLOCK: Final = re.compile(r"^dynamic_batching \{.*?^\}$", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What the executor can do on this machine when it never waits.
+class Progress(Protocol):
+    """Is told what happens."""
 
-    Attributes:
-        rows_per_s: rows answered per second, all through.
-        busy: share of the time in which it computed.
-        mean_batch: rows per execution.
-    """
+    def step(self, text: str, seconds: float) -> None:
+        """Something begins that takes about so many seconds."""
 
-    rows_per_s: float
-    busy: float
-    mean_batch: float
-
-    @property
-    def ms_per_row(self) -> float:
-        """Computing time per row."""
-        return self.busy / self.rows_per_s * 1e3
-
-
-@dataclass(frozen=True, slots=True)
-class Classified:
-    """One file's answer through the router, class online.
-
-    Attributes:
-        path: the file.
-        label: the model's most likely type.
-        score: its score, 0 to 1.
-        queue_us: microseconds in the router.
-        executor_us: microseconds in the executor.
-    """
-
-    path: Path
-    label: str
-    score: float
-    queue_us: int
-    executor_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Everything that was measured, by the names of the arms in the order in which they ran."""
-
-    capacity: Capacity
-    arms: dict[str, RoundSummary]
-    classified: list[Classified]
+    def say(self, text: str) -> None:
+        """Something is known."""
 
 
 def run(
@@ -112,10 +80,13 @@ def run(
         PriorityRouterError: a server could not be started, or the load not be generated.
     """
     shape = executor_shape(models)
-    progress(f"capacity: the executor alone, always {_in_flight(shape)} requests in flight, {CAPACITY_SECONDS:g} s")
+    progress.step(
+        f"capacity: the executor alone, always {_in_flight(shape)} requests in flight, {CAPACITY_SECONDS:g} s",
+        WARMUP_SECONDS + CAPACITY_SECONDS,
+    )
     with serving(models, ARMS["levels+hooks"], shape) as server:
         capacity = measure_capacity(server, shape, samples)
-    progress(
+    progress.say(
         f"capacity: {capacity.rows_per_s:.0f} rows/s in batches of {capacity.mean_batch:.1f}, "
         f"{capacity.ms_per_row:.1f} ms per row"
     )
@@ -123,25 +94,40 @@ def run(
         ClassLoad(ONLINE, ONLINE_SHARE * capacity.rows_per_s),
         ClassLoad(BACKGROUND, BACKGROUND_SHARE * capacity.rows_per_s),
     ]
-    schedule = poisson(loads, WARMUP_SECONDS + seconds, seed, payloads=len(samples))
+    duration = WARMUP_SECONDS + seconds
+    schedule = poisson(loads, duration, seed, payloads=len(samples))
     payloads = [{filetype.INPUT: sample.features} for sample in samples]
-    arms, classified = {}, []
+    arms, requests, classified = {}, {}, []
     for name in SHOWN_ARMS:
         arm = ARMS[name]
         rates = " and ".join(f"{load_.name} {load_.rate:.0f}" for load_ in loads)
-        progress(f"{name}: {arm.meaning}; {rates} rows/s for {WARMUP_SECONDS + seconds:g} s")
+        unordered = arm.mode is None and not arm.executor_levels
+        expected = duration + (backlog_seconds(duration) if unordered else 0)
+        progress.step(f"{name}: {arm.meaning}; {rates} rows/s for {duration:g} s", expected)
         with serving(models, arm, shape) as server:
-            arms[name] = measure(
+            arms[name], ledger = measure(
                 Target(server.http, routes(arm, LEVELS), payloads, outputs=[filetype.OUTPUT]),
                 schedule,
                 executor=EXECUTOR,
                 instances=shape.instances,
                 warmup_s=WARMUP_SECONDS,
                 settle=[ONLINE],
+                grace_s=grace_seconds(duration),
             )
+            requests[name] = by_class(ledger, WARMUP_SECONDS)
             if arm.mode is not None:
                 classified = classify(server, models, shown)
-    return Results(capacity, arms, classified)
+    return Results(capacity, arms, requests, classified)
+
+
+def backlog_seconds(duration: float) -> float:
+    """How long what has piled up in the end takes the executor."""
+    return (ONLINE_SHARE + BACKGROUND_SHARE - 1) * duration
+
+
+def grace_seconds(duration: float) -> float:
+    """How long the last online request may wait, behind everything that has piled up where nobody orders it."""
+    return _GRACE_MARGIN * backlog_seconds(duration) + _LEAST_GRACE_SECONDS
 
 
 def executor_shape(models: Path) -> ExecutorShape:
@@ -168,9 +154,25 @@ def serving(models: Path, arm: Arm, shape: ExecutorShape) -> Iterator[Server]:
 
 
 def write_repository(repository: Path, models: Path, arm: Arm, shape: ExecutorShape) -> None:
-    """The shipped executor, and on the router's arm the shipped router with a policy without limits or timeouts."""
+    """The shipped executor with the arm's batching, and for the router's arm the shipped router without limits.
+
+    Raises:
+        SetupError: the executor's configuration is not as it was shipped.
+    """
     repository.mkdir()
-    (repository / EXECUTOR).symlink_to((models / EXECUTOR).resolve(), target_is_directory=True)
+    shipped = (models / EXECUTOR).resolve()
+    if arm.executor_levels:
+        (repository / EXECUTOR).symlink_to(shipped, target_is_directory=True)
+    else:
+        (repository / EXECUTOR).mkdir()
+        for path in shipped.iterdir():
+            (repository / EXECUTOR / path.name).symlink_to(path, target_is_directory=path.is_dir())
+        config = repository / EXECUTOR / "config.pbtxt"
+        text, found = _BATCHING_BLOCK.subn(batching_block(0), config.read_text())
+        if found != 1:
+            raise SetupError(f"{shipped}/config.pbtxt has no block `dynamic_batching {{ … }}` as it was shipped")
+        config.unlink()
+        config.write_text(text)
     if arm.mode is not None:
         shutil.copytree(models / ROUTER, repository / ROUTER)
         policy = policy_text(arm.mode, EXECUTOR, shape, LEVELS, shared=False)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict: what it claims, and that it claims nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from priority_router.ops.demo import verdict
+from priority_router.ops.demo.verdict import Comparison, Finding
+from support.demo_results import BEFORE, PLAIN, Made, results
+
+LOWER, HIGHER, SAME, UNKNOWN = Finding.LOWER, Finding.HIGHER, Finding.SAME, Finding.UNKNOWN
+OTHER = replace(BEFORE, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("router", "findings", "words"),
+    [
+        (replace(OTHER, online_ms=30), (LOWER, LOWER, LOWER), "makes online requests faster: p50 "),
+        (replace(OTHER, online_ms=120), (HIGHER, HIGHER, HIGHER), "makes online requests slower: p50 "),
+        (OTHER, (SAME, SAME, SAME), "makes no difference to online requests beyond chance: p50 no difference ("),
+        (
+            replace(OTHER, online_ms=30, slow=0.2),
+            (LOWER, HIGHER, HIGHER),
+            "makes some online requests faster and others slower: p50 ",
+        ),
+        (replace(OTHER, unanswered=0.2), (HIGHER, HIGHER, HIGHER), "p95 without an answer instead of "),
+    ],
+    ids=["better", "worse", "no difference", "mixed", "a part fails"],
+)
+def test_online(router, findings, words):
+    found = verdict.judge(results(router))
+    assert tuple(one.finding for one in found.online.values())[1:] == findings[1:]
+    if not router.unanswered:
+        assert found.online["p50"].finding is findings[0]
+    assert words in found.sentence
+    assert found.sentence.startswith("Against levels+hooks, the router makes ")
+    assert found.sentence.count(".") - len(re.findall(r"\d\.\d", found.sentence)) == 1
+
+
+def test_the_numbers_of_the_sentence_are_the_measured_ones():
+    made = results(replace(OTHER, online_ms=30, background=0.5))
+    sentence = verdict.judge(made).sentence
+    for name, key in (("p50", "p50_ms"), ("p95", "p95_ms"), ("p99", "p99_ms")):
+        before, after = (made.arms[arm].classes["online"].latency[key] for arm in ("levels+hooks", "router"))
+        assert f"{name} {after:.0f} ms instead of {before:.0f} ms ({after / before - 1:+.0%})" in sentence
+    for arm in ("levels+hooks", "no-levels"):
+        before, after = (made.arms[one].classes["background"].rows_per_s for one in (arm, "router"))
+        assert f"lost {before - after:.1f} of {before:.1f} rows/s ({1 - after / before:.0%}) against {arm}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("router", "words"),
+    [
+        (
+            replace(OTHER, background=0.5),
+            r"background lost \d+\.\d of \d+\.\d rows/s \(\d+%\) against levels\+hooks and ",
+        ),
+        (
+            replace(OTHER, background=1.0),
+            r"background gained \d+\.\d on \d+\.\d rows/s \(\d+%\) against levels\+hooks and ",
+        ),
+        (OTHER, r"background has no difference in rows/s \(\d+\.\d and \d+\.\d\) against levels\+hooks and "),
+    ],
+    ids=["paid", "gained", "no difference"],
+)
+def test_background(router, words):
+    assert re.search(words, verdict.judge(results(router)).sentence)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"router": Made(unanswered=1)}, "no request of class online was answered on router"),
+        ({"router": Made(), "hooks": Made(unanswered=1)}, "no request of class online was answered on levels+hooks"),
+        ({"router": Made(online_ms=30, ms_per_row=12)}, "on router a row took 12.0 ms instead of 10.0"),
+        (
+            {"router": Made(online_ms=30), "hooks": Made(late_p99_ms=25)},
+            "on levels+hooks requests were sent up to 25 ms",
+        ),
+        ({"router": Made(online_ms=30), "seconds": 5.0}, "5 s per arm are too short for one; it takes 10 s"),
+    ],
+    ids=["everything failed", "nothing to compare with", "another machine", "late", "short"],
+)
+def test_no_verdict(changes, reason):
+    found = verdict.judge(results(**changes))
+    assert found.sentence.startswith(f"No verdict: {reason}")
+    assert not found.online
+    assert not found.background
+
+
+def test_an_arm_on_another_machine_is_left_out():
+    found = verdict.judge(results(OTHER, plain=replace(PLAIN, ms_per_row=13)))
+    assert list(found.background) == ["levels+hooks"]
+    assert "no-levels" not in found.sentence
+
+
+def test_chance_alone_is_rarely_taken_for_a_difference():
+    claims = 0
+    for seed in range(60):
+        made = results(replace(BEFORE, seed=100 + seed), hooks=replace(BEFORE, seed=200 + seed))
+        found = verdict.judge(made)
+        claims += any(one.finding is not SAME for one in (*found.online.values(), found.background["levels+hooks"]))
+    assert claims <= 6
+
+
+def test_a_certain_but_small_difference_is_none():
+    requests = results(BEFORE).requests["router"]["online"]
+    slightly = replace(requests, latency_ms=requests.latency_ms * 1.03)
+    found = verdict.compare_latency(requests, slightly)
+    assert all(one.low > 0 for one in found.values())
+    assert {one.finding for one in found.values()} == {SAME}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "finding"),
+    [
+        ((100, 50, -60, -40), LOWER),
+        ((100, 150, 40, 60), HIGHER),
+        ((100, 50, -60, 1), SAME),
+        ((100, 96, -5, -3), SAME),
+        ((np.inf, 50, -np.inf, -np.inf), LOWER),
+        ((100, np.inf, np.inf, np.inf), HIGHER),
+        ((np.inf, np.inf, -np.inf, np.inf), UNKNOWN),
+        ((0, 0, 0, 0), SAME),
+        ((0, 5, 4, 6), HIGHER),
+    ],
+)
+def test_what_an_interval_bears(numbers, finding):
+    assert Comparison(*map(float, numbers)).finding is finding
+
+
+def test_quantiles_are_nearest_ranks_and_missing_answers_the_slowest():
+    requests = results(Made(unanswered=0.03)).requests["router"]["online"]
+    found = verdict.compare_latency(requests, requests)
+    for name, share in verdict.JUDGED_QUANTILES.items():
+        expected = np.sort(requests.latency_ms)[int(np.ceil(share * len(requests.latency_ms))) - 1]
+        assert found[name].after == expected
+    assert found["p99"].finding is UNKNOWN
+
+
+def test_draws_without_requests_bear_no_claim():
+    requests = results(BEFORE).requests["router"]["online"]
+    first = requests.at_s < 1
+    few = replace(requests, at_s=requests.at_s[first], latency_ms=requests.latency_ms[first])
+    found = verdict.compare_latency(few, replace(few, latency_ms=few.latency_ms * 9))
+    assert {(one.low, one.high, one.finding) for one in found.values()} == {(-np.inf, np.inf, SAME)}
+    none = replace(few, at_s=few.at_s[:0], latency_ms=few.latency_ms[:0])
+    assert {one.finding for one in verdict.compare_latency(none, none).values()} == {UNKNOWN}
