@@ -85,12 +85,14 @@ def test_an_idle_wait_sees_an_unsignalled_change(start):
 
 
 def test_an_idle_wait_is_cut_a_dozen_times_and_then_no_more(start):
-    waits = idle(start(), 1_200)
+    driver = start()
+    waits = idle(driver, 1_200)
     slices, whole = waits[:IDLE_SLICES], waits[IDLE_SLICES:]
     assert not any(timed_out for _, timed_out in slices)
     assert all(ms >= 0.1 * 2**doublings for doublings, (ms, _) in enumerate(slices))
     assert sum(ms for ms, _ in slices) < 500 + 300
     assert len(whole) in {1, 2}
+    assert driver.counts().idle_waits_cut == IDLE_SLICES
     assert all(timed_out and ms >= 499 for ms, timed_out in whole)
 
 

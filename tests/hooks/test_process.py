@@ -66,7 +66,7 @@ def test_children_can_read_the_counters_by_descriptor(start, build):
     driver = start(environment=ALL_ON)
     driver.ask("new main 1 executor")
     fd = driver.marker().fd
-    assert driver.ask(f"shell head -c 8 /proc/self/fd/{fd}")["output"] == "PRHOOKS1"
+    assert driver.ask(f"shell head -c 8 /proc/self/fd/{fd}")["output"] == "PRHOOKS2"
     assert driver.counts().calls_refused == 1
 
 

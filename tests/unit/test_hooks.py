@@ -16,7 +16,7 @@ from priority_router.hooks import (
     read_marker,
 )
 
-CONTENT = struct.pack("@8sQQQ", b"PRHOOKS1", 1, 2, 3)
+CONTENT = struct.pack("@8sQQQQ", b"PRHOOKS2", 1, 2, 3, 4)
 
 
 def counters_file(name="priority_router_hooks", content=CONTENT):
@@ -54,7 +54,7 @@ def test_a_mark_counts_only_from_the_parent_itself():
 def test_counters_are_read_live():
     descriptor = counters_file()
     counters = HookCounters.open(HookMarker(os.getpid(), descriptor, frozenset()))
-    assert counters.read() == HookCounts(priorities_set=1, waits_cut=2, calls_refused=3)
+    assert counters.read() == HookCounts(priorities_set=1, waits_cut=2, calls_refused=3, idle_waits_cut=4)
     os.pwrite(descriptor, struct.pack("@Q", 2**40), 16)
     assert counters.read().waits_cut == 2**40
     counters.close()
@@ -65,8 +65,8 @@ def test_counters_are_read_live():
     ("name", "content", "reason"),
     [
         ("something_else", CONTENT, "another file"),
-        ("priority_router_hooks", struct.pack("@8sQQQ", b"PRHOOKS9", 1, 2, 3), "another version"),
-        ("priority_router_hooks", b"PRHOOKS1", "restart the server"),
+        ("priority_router_hooks", struct.pack("@8sQQQQ", b"PRHOOKS1", 1, 2, 3, 4), "another version"),
+        ("priority_router_hooks", b"PRHOOKS2", "restart the server"),
     ],
 )
 def test_what_is_no_counters_file_is_refused(name, content, reason):

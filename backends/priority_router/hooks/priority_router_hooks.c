@@ -65,8 +65,9 @@ struct counters {
     _Atomic uint64_t priorities_set;
     _Atomic uint64_t waits_cut;
     _Atomic uint64_t calls_refused;
+    _Atomic uint64_t idle_waits_cut;
 };
-_Static_assert(sizeof(struct counters) == 32, "the layout is fixed");
+_Static_assert(sizeof(struct counters) == 40, "the layout is fixed");
 
 /* All zero, and thus inert, until start() has found a server process; constant from then on. */
 static struct {
@@ -247,8 +248,8 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mute
     end = (struct timespec){now.tv_sec + (now.tv_nsec + slice) / second, (now.tv_nsec + slice) % second};
     result = clockwait(condition, mutex, clock, cut ? &end : deadline);
     if (cut && result == ETIMEDOUT) {
-        if (for_instance)
-            active.counters->waits_cut++;
+        _Atomic uint64_t *count = for_instance ? &active.counters->waits_cut : &active.counters->idle_waits_cut;
+        (*count)++;
         slices_in_vain = for_instance ? 0 : slices_in_vain + 1;
         return 0; /* A spurious wake-up: the caller looks again for what it waits for. */
     }
@@ -360,7 +361,7 @@ static struct counters *new_counters(int *descriptor)
         *descriptor = -1;
         memory = &unshared;
     }
-    memcpy(memory, "PRHOOKS1", sizeof(((struct counters *)memory)->magic));
+    memcpy(memory, "PRHOOKS2", sizeof(((struct counters *)memory)->magic));
     return memory;
 }
 

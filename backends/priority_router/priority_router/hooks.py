@@ -38,8 +38,8 @@ GUARDED_MODELS_ENV = "PRIORITY_ROUTER_GUARDED_MODELS"
 LOADED_ENV = "PRIORITY_ROUTER_HOOKS_LOADED"
 
 _MEMFD_LINK = "/memfd:priority_router_hooks"
-_LAYOUT = struct.Struct("@8sQQQ")
-_MAGIC = b"PRHOOKS1"
+_LAYOUT = struct.Struct("@8sQQQQ")
+_MAGIC = b"PRHOOKS2"
 _MARKER = re.compile(r"pid=(\d{1,10});fd=(-1|\d{1,10});hooks=([a-z,]*)")
 
 
@@ -116,13 +116,15 @@ class HookCounts:
 
     Attributes:
         priorities_set: BLS requests that were given a level.
-        waits_cut: stalling waits that returned before their own deadline because a slice was over.
+        waits_cut: waits for an instance that returned before their own deadline because a slice was over.
         calls_refused: client requests for a guarded model.
+        idle_waits_cut: likewise, waits for a request.
     """
 
     priorities_set: int
     waits_cut: int
     calls_refused: int
+    idle_waits_cut: int = 0
 
 
 class HookCounters:

@@ -10,9 +10,15 @@ from priority_router.runtime.watch import HookWatch, Sight, silent_hooks
 
 
 def sight(
-    seconds: float, completions: int, levels: int = 0, backlog: bool = True, priorities: int = 0, cuts: int = 0
+    seconds: float,
+    completions: int,
+    levels: int = 0,
+    backlog: bool = True,
+    priorities: int = 0,
+    cuts: int = 0,
+    idle: int = 0,
 ) -> Sight:
-    return Sight(int(seconds * SECOND), completions, levels, backlog, HookCounts(priorities, cuts, 0))
+    return Sight(int(seconds * SECOND), completions, levels, backlog, HookCounts(priorities, cuts, 0, idle))
 
 
 START = sight(0, 0)
@@ -25,6 +31,7 @@ START = sight(0, 0)
         (sight(10, 10, levels=10, priorities=1), True, {DISPATCH}),
         (sight(10, 10, levels=10, cuts=1), True, {PRIORITY}),
         (sight(10, 10, levels=10, priorities=1, cuts=1), True, set()),
+        (sight(10, 10, levels=10, priorities=1, idle=1), True, set()),
         (sight(10, 10, levels=10, priorities=1), False, set()),
         (sight(10, 10, levels=0), False, set()),
         (sight(9.9, 10, levels=10), True, None),

@@ -166,4 +166,5 @@ class Housekeeping:
             now.priorities_set - before.priorities_set,
             now.waits_cut - before.waits_cut,
             now.calls_refused - before.calls_refused,
+            now.idle_waits_cut - before.idle_waits_cut,
         )

@@ -67,9 +67,14 @@ def silent_hooks(first: Sight, last: Sight, backlog_throughout: bool) -> frozens
     silent = set()
     if last.levels_sent > first.levels_sent and last.hooks.priorities_set == first.hooks.priorities_set:
         silent.add(PRIORITY)
-    if backlog_throughout and last.hooks.waits_cut == first.hooks.waits_cut:
+    if backlog_throughout and _cuts(last.hooks) == _cuts(first.hooks):
         silent.add(DISPATCH)
     return frozenset(silent)
+
+
+def _cuts(counts: HookCounts) -> int:
+    """Of both waits: with the backlog in the router Triton's batcher mostly stands in the idle one."""
+    return counts.waits_cut + counts.idle_waits_cut
 
 
 class HookWatch:
