@@ -174,7 +174,7 @@ def _cards(results: Results) -> str:
         summary = results.arms[name]
         online, background = (tables.of_class(summary.classes[one]) for one in (ONLINE, BACKGROUND))
         numbers = (
-            (f"{online['p50']} / {online['p95']}", "ms, online p50 / p95"),
+            (f"{online['p50']} / {online['p95']}", "online p50 / p95, ms"),
             (background["rows/s"], "background rows/s"),
             (tables.of_executor(summary)["busy"], "busy"),
         )
@@ -210,14 +210,16 @@ def _executor_table(results: Results) -> str:
         _row(name, tables.of_executor(summary), tables.EXECUTOR, place)
         for place, (name, summary) in enumerate(results.arms.items())
     ]
-    return _table("Share of the time in which it computed", "arm", tables.EXECUTOR, f"<tbody>{''.join(rows)}</tbody>")
+    return _table(
+        "Busy: share of the time in which it computed", "arm", tables.EXECUTOR, f"<tbody>{''.join(rows)}</tbody>"
+    )
 
 
 def _file_table(results: Results) -> str:
     columns = ("label", "score", "router", "executor")
     cells = [tables.of_file(one) for one in results.classified]
     rows = "".join(_row(one["file"], one, columns) for one in cells)
-    return _table("Time in the router’s queue and in the executor", "file", columns, f"<tbody>{rows}</tbody>")
+    return _table("Time in the router’s queue and in the executor, ms", "file", columns, f"<tbody>{rows}</tbody>")
 
 
 def _table(caption: str, first: str, columns: Sequence[str], body: str) -> str:

@@ -42,4 +42,4 @@ def _executor(name: str, summary: RoundSummary) -> str:
 
 def _classified(one: Classified) -> str:
     cells = tables.of_file(one)
-    return "  {file:44}{label:14}{score:>6}   router {router:>8}, executor {executor:>8}".format(**cells)
+    return "  {file:44}{label:14}{score:>6}   router {router:>5} ms, executor {executor:>5} ms".format(**cells)

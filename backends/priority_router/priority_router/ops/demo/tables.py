@@ -53,8 +53,8 @@ def of_file(one: Classified) -> Mapping[str, str]:
         "file": _short(one.path),
         "label": one.label,
         "score": f"{one.score:.1%}",
-        "router": f"{one.queue_us / 1e3:.1f} ms",
-        "executor": f"{one.executor_us / 1e3:.1f} ms",
+        "router": f"{one.queue_us / 1e3:.1f}",
+        "executor": f"{one.executor_us / 1e3:.1f}",
     }
 
 
