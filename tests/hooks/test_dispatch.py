@@ -18,7 +18,7 @@ def test_the_batchers_wait_sees_an_unsignalled_change(start):
     wait = driver.ask(f"wait local {LONG_US} {CHANGE_US} 0")
     assert 30 <= wait["ms"] < 600
     assert not wait["timed_out"]
-    assert wait["wakeups"] > 10
+    assert wait["wakeups"] > 1
     assert driver.counts().waits_cut == wait["wakeups"]
 
 
