@@ -126,8 +126,8 @@ def test_a_router_with_a_warmup_loads_after_its_executor(system: Fleet) -> None:
 def test_a_router_with_a_warmup_does_not_load_without_its_executor(mode: str, tmp_path: Path) -> None:
     """Triton runs the warm-up as a request; a model whose warm-up fails does not load, and ends a server that starts.
 
-    Not tried on a running server, which in 24.10 may end by SIGSEGV when the warm-up of any Python model fails; that may
-    take the reason out of the log of one that starts, too.
+    Not tried on a running server, which in 24.10 may end by SIGSEGV when the warm-up of any Python model fails; that
+    may take the reason out of the log of one that starts, too.
     """
     pair = (Router("router", mode=mode, policy=OPEN, config=WARMUP), Executor("executor"))
     arguments = ["--model-control-mode=explicit", "--load-model=router"]
