@@ -51,25 +51,9 @@ Inputs = Mapping[str, Tensor]
 
 def main() -> int:
     """Measures; returns the exit status."""
-    parser = command_line.parser("measure_ensemble", "Measure the steps around the router.")
-    parser.add_argument(
-        "--rounds",
-        type=command_line.whole_number(1),
-        default=3,
-        metavar="N",
-        help="times that everything is measured (default %(default)s)",
+    return command_line.measurement(
+        "measure_ensemble", "Measure the steps around the router.", run, length=25.0, result=RESULT
     )
-    parser.add_argument(
-        "--seconds",
-        type=command_line.seconds,
-        default=25.0,
-        metavar="S",
-        help="counted, per arm and round (default %(default)g)",
-    )
-    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
-    options = parser.parse_args()
-    with command_line.interrupted_by_sigterm():
-        return command_line.exit_status(parser.prog, lambda: run(options))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -72,25 +72,9 @@ COLUMNS: Mapping[str, str] = {
 
 def main() -> int:
     """Measures; returns the exit status."""
-    parser = command_line.parser("measure_hooks", "Measure the CPU cost of prompt dispatch.")
-    parser.add_argument(
-        "--rounds",
-        type=command_line.whole_number(1),
-        default=3,
-        metavar="N",
-        help="times that every setting is measured, in turn (default %(default)s)",
+    return command_line.measurement(
+        "measure_hooks", "Measure the CPU cost of prompt dispatch.", run, length=6.0, result=RESULT
     )
-    parser.add_argument(
-        "--seconds",
-        type=command_line.seconds,
-        default=6.0,
-        metavar="S",
-        help="length of each measurement (default %(default)g)",
-    )
-    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="file to write (default %(default)s)")
-    options = parser.parse_args()
-    with command_line.interrupted_by_sigterm():
-        return command_line.exit_status(parser.prog, lambda: run(options))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -118,6 +119,42 @@ def exit_status(program: str, run: Callable[[], int]) -> int:
         print(f"{program}: stopped", file=sys.stderr)
         return stopped_status(order)
     return FAILED
+
+
+def measurement(
+    program: str, purpose: str, run: Callable[[argparse.Namespace], int], *, length: float, result: Path
+) -> int:
+    """The command line of a script that measures: how often, how long, and where to.
+
+    Args:
+        program: its name.
+        purpose: for ``--help``.
+        run: measures and writes; takes ``rounds``, ``seconds`` and ``json``.
+        length: of one measurement in seconds, unless told otherwise.
+        result: the file, likewise.
+
+    Returns:
+        The exit status.
+    """
+    made = parser(program, purpose)
+    made.add_argument(
+        "--rounds",
+        type=whole_number(1),
+        default=3,
+        metavar="N",
+        help="times that everything is measured, in turn (default %(default)s)",
+    )
+    made.add_argument(
+        "--seconds",
+        type=seconds,
+        default=length,
+        metavar="S",
+        help="that count, of each measurement (default %(default)g)",
+    )
+    made.add_argument("--json", type=Path, default=result, metavar="FILE", help="file to write (default %(default)s)")
+    options = made.parse_args()
+    with interrupted_by_sigterm():
+        return exit_status(program, lambda: run(options))
 
 
 def remedy(error: ModuleNotFoundError) -> str:
