@@ -34,6 +34,7 @@ SERVER_SIDE = sorted(
         *(PACKAGE / "ops/probe").rglob("*.py"),
         PACKAGE / "ops/__init__.py",
         PACKAGE / "ops/agreement.py",
+        *(PACKAGE / "ops/rules").rglob("*.py"),
         PACKAGE / "ops/cli.py",
         PACKAGE / "ops/command_line.py",
         PACKAGE / "ops/install.py",

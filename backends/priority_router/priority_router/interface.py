@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
+BACKEND: Final = "priority_router"
+"""The backend of a router's ``config.pbtxt``, and the name of that backend's folder."""
+
 CLASS_TENSOR: Final = "CLASS"
 """Optional input: the class of a request, BYTES, one value per row."""
 

@@ -22,9 +22,6 @@ from typing import Final
 from priority_router.errors import SetupError
 from priority_router.hooks import LIBRARY_NAME
 
-BACKEND: Final = "priority_router"
-"""Name of the router's backend, and of its folder in a server's backend folder."""
-
 HOOKS_PLACE: Final = f"hooks/{LIBRARY_NAME}"
 """Where the compiled hooks lie in that folder."""
 

@@ -17,8 +17,9 @@ from priority_router import __version__
 from priority_router.control import CALLS_PER_INSTANCE, OTHER_THREADS, TRITON_DEFAULT_POOL
 from priority_router.errors import SetupError
 from priority_router.hooks import GUARDED_MODELS_ENV
+from priority_router.interface import BACKEND
 from priority_router.ops import assets, command_line
-from priority_router.ops.assets import BACKEND, HOOKS_PLACE
+from priority_router.ops.assets import HOOKS_PLACE
 
 MARK: Final = ".installed-by-priority-router"
 """File in the folder that says whose it is; holds the version."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priority_router.config import POLICY_FILE
-from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
-from priority_router.ops.assets import BACKEND
+from priority_router.interface import BACKEND, CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.bench.wire import Route
 from priority_router.ops.loads import ExecutorShape
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.interface import BACKEND
 from priority_router.ops import assets
 from priority_router.ops.server.installation import Installation
 
@@ -73,7 +74,7 @@ class Layout:
         else:
             self._fill_python(installation, installation.stub)
             _link(self.backends / "onnxruntime", assets.onnxruntime_backend())
-        router = self.backends / assets.BACKEND
+        router = self.backends / BACKEND
         if router.is_symlink():
             router.unlink()
         router.mkdir()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rules look at: models with their configurations and policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from priority_router.config import RouterPolicy
+from priority_router.interface import BACKEND
+
+Config = Mapping[str, Any]
+"""A ModelConfig as JSON with the names of the .proto file; enums by name; 64-bit numbers may be texts, map keys are."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxTensors:
+    """What a ``model.onnx`` says of its own tensors.
+
+    Attributes:
+        inputs: name to shape with the batch axis; None where the length is free.
+        outputs: likewise.
+    """
+
+    inputs: Mapping[str, tuple[int | None, ...]]
+    outputs: Mapping[str, tuple[int | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model.
+
+    Attributes:
+        name: of its folder.
+        config: its configuration.
+        completed: it is what Triton made of it, nothing left out; otherwise what the owner wrote.
+        versions: its version folders' numbers; empty where nobody looked.
+        policy: of a router whose policy can be read.
+        policy_file: relative to the model's folder; empty for other models.
+        onnx: what its ``model.onnx`` says, where there is one and it was looked at.
+    """
+
+    name: str
+    config: Config
+    completed: bool = False
+    versions: tuple[int, ...] = ()
+    policy: RouterPolicy | None = None
+    policy_file: str = ""
+    onnx: OnnxTensors | None = None
+
+    @property
+    def is_router(self) -> bool:
+        """Whether the router's backend runs it."""
+        return self.config.get("backend") == BACKEND
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """All models that one server serves.
+
+    Attributes:
+        models: by name; those whose configuration can be read.
+        unreadable: names of models that have a folder and a configuration which cannot be read.
+        thread_pool_size: of Python backends, as the server is started; None where nobody starts one.
+    """
+
+    models: Mapping[str, Model]
+    unreadable: frozenset[str] = field(default_factory=frozenset)
+    thread_pool_size: int | None = None
