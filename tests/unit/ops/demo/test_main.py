@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from priority_router.ops.demo import __main__ as demo
-from priority_router.ops.demo import experiment, files, filetype
+from priority_router.ops.demo import experiment, files, filetype, record
 from support.demo_results import BEFORE, results
 
 MODELS = Path(__file__).parents[4] / "model_repository"
@@ -72,3 +73,19 @@ def test_results_go_beside_the_model_repository(measured, tmp_path, monkeypatch)
     monkeypatch.setattr(filetype, "load_rule", lambda _: None)
     assert demo.main(["--model-repository", str(copied)]) == 0
     assert (tmp_path / "clone" / "demo-results" / "demo.png").is_file()
+
+
+def test_what_was_printed_can_be_printed_again_from_the_file(measured, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert demo.main(["--model-repository", str(MODELS), "--output", "here", "--json", "numbers.json"]) == 0
+    told = capsys.readouterr().out
+    assert told.endswith("\nhere/demo.html: written\nhere/demo.png: written\nnumbers.json: written\n")
+    again = record.from_json(json.loads((tmp_path / "numbers.json").read_text())).printed()
+    assert f"{again}\nnumbers.json: written\n" == told
+
+
+def test_a_file_for_the_numbers_that_cannot_be_is_refused_before_anything_is_measured(measured, tmp_path, capsys):
+    words = ["--model-repository", str(MODELS), "--output", str(tmp_path), "--json", str(tmp_path / "no" / "file")]
+    assert demo.main(words) == 1
+    assert f"--json {tmp_path}/no/file: cannot be written" in capsys.readouterr().err
+    assert measured == []

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.errors import SetupError
-from priority_router.ops import command_line
-from priority_router.ops.demo import experiment, files, filetype, report, verdict
+from priority_router.ops import command_line, result_file
+from priority_router.ops.demo import experiment, files, filetype, record, report, verdict
 from priority_router.ops.demo.measurements import Results
 from priority_router.ops.demo.progress import Progress
 
@@ -43,6 +43,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     output: Path = options.output or options.model_repository.resolve().parent / RESULTS
     missing = _prepare(output)
+    if options.json is not None:
+        result_file.check_writable(options.json)
     folders = [options.model_repository.resolve().parent, Path(sysconfig.get_paths()["stdlib"])]
     rule = filetype.load_rule(options.model_repository)
     with Progress(sys.stdout) as progress:
@@ -54,11 +56,15 @@ def _run(options: argparse.Namespace) -> int:
         progress.say("done\n")
     judged = verdict.judge(results)
     print(report.as_text(results, judged))
+    written = [] if missing else _write(output, results, judged)
     if missing:
         print(f"\nno page and no chart: {missing}")
-        return 0
-    for path in _write(output, results, judged):
-        print(f"{path}: written")
+    if options.json is not None:
+        document = record.as_json(record.Run(results, judged, progress.said, written), options.seconds, options.seed)
+        result_file.write(options.json, document)
+        written.append(options.json)
+    for path in written:
+        print(report.written(path))
     return 0
 
 
@@ -119,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help=f"where to write {PAGE} and {CHART} (default {RESULTS} beside the model repository)",
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file, too")
     return parser
 
 

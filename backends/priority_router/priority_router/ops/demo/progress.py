@@ -14,13 +14,22 @@ _BAR: Final = 30
 _TICK_SECONDS: Final = 0.5
 
 
+def line(seconds: float, text: str) -> str:
+    """What is known, so many seconds after the beginning."""
+    return f"[{seconds:4.0f} s] {text}"
+
+
 class Progress:
     """Writes to a stream; use it as a context, which takes the last bar away.
 
     On a terminal a thread redraws a bar below the last line. Anything else gets whole lines only.
+
+    Attributes:
+        said: the lines so far, as seconds from the beginning and text.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self.said: list[tuple[float, str]] = []
         self._stream = stream
         self._clock = clock
         self._began = clock()
@@ -57,7 +66,8 @@ class Progress:
         with self._lock:
             self._step = None
             self._clear()
-            self._stream.write(f"[{self._clock() - self._began:4.0f} s] {text}\n")
+            self.said.append((self._clock() - self._began, text))
+            self._stream.write(f"{line(*self.said[-1])}\n")
             self._stream.flush()
 
     def draw(self) -> None:
@@ -68,9 +78,9 @@ class Progress:
             since, expected = self._step
             passed = self._clock() - since
             done = min(_BAR, int(_BAR * passed / expected))
-            line = f"         {'#' * done}{'.' * (_BAR - done)} {passed:.0f} of about {expected:.0f} s"
-            self._stream.write("\r" + line.ljust(self._shown))
-            self._shown = len(line)
+            bar = f"         {'#' * done}{'.' * (_BAR - done)} {passed:.0f} of about {expected:.0f} s"
+            self._stream.write("\r" + bar.ljust(self._shown))
+            self._shown = len(bar)
             self._stream.flush()
 
     def _clear(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import Final
 
 from priority_router.ops.bench.stats import RoundSummary
@@ -27,6 +28,12 @@ def as_text(results: Results, verdict: Verdict) -> str:
     lines += [_classified(one) for one in results.classified]
     lines += ["", *textwrap.wrap(verdict.sentence, WIDTH), *textwrap.wrap(tables.ROUTER_ADDS, WIDTH)]
     return "\n".join(lines)
+
+
+def written(path: Path) -> str:
+    """The line about a file that was written; its path from the current folder on where it lies below."""
+    below = path.absolute().is_relative_to(Path.cwd())
+    return f"{path.absolute().relative_to(Path.cwd()) if below else path}: written"
 
 
 def _arm(name: str, summary: RoundSummary) -> list[str]:

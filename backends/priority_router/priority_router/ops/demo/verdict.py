@@ -116,7 +116,12 @@ def judge(results: Results) -> Verdict:
         for arm in (WITHOUT_ROUTER, WITHOUT_LEVELS)
         if not shifted(results, arm)
     }
-    return Verdict(f"{_online_words(online)}; {_background_words(background)}.", online, background)
+    return Verdict(sentence(online, background), online, background)
+
+
+def sentence(online: Mapping[str, Comparison], background: Mapping[str, Comparison]) -> str:
+    """The findings in words."""
+    return f"{_online_words(online)}; {_background_words(background)}."
 
 
 def shifted(results: Results, arm: str) -> str | None:
