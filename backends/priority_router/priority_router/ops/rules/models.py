@@ -35,10 +35,12 @@ class Model:
         name: of its folder.
         config: its configuration.
         completed: it is what Triton made of it, nothing left out; otherwise what the owner wrote.
-        versions: its version folders' numbers; empty where nobody looked.
-        policy: of a router whose policy can be read.
+        versions: its version folders' numbers; empty where there are none, or where nobody looked.
+        policy: of a router, that in the highest version folder which serves, where it can be used.
         policy_file: relative to the model's folder; empty for other models.
         onnx: what its ``model.onnx`` says, where there is one and it was looked at.
+        policy_error: of a router, why its policy cannot be used; empty where there is none, or where it can.
+        files: all in its folder, relative to that; None where nobody looked.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Model:
     policy: RouterPolicy | None = None
     policy_file: str = ""
     onnx: OnnxTensors | None = None
+    policy_error: str = ""
+    files: frozenset[str] | None = None
 
     @property
     def is_router(self) -> bool:

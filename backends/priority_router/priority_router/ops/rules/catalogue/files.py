@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the files of a model: PR0xx."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from priority_router.ops.rules.finding import Rule, Severity
+
+UNPARSABLE: Final = Rule(
+    "PR001",
+    Severity.ERROR,
+    "config.pbtxt cannot be read",
+    "Triton does not load the model.",
+    "Correct the place that the finding names.",
+)
+UNKNOWN_FIELD: Final = Rule(
+    "PR002",
+    Severity.ERROR,
+    "Unknown field in config.pbtxt",
+    "Triton's configuration has no such field, and it does not load the model.",
+    "Write the real field, which the finding names where there is one like it, or remove the line.",
+)
+PLACEHOLDER: Final = Rule(
+    "PR003",
+    Severity.ERROR,
+    "Placeholder left in config.pbtxt",
+    "A template was not filled in. Triton refuses a placeholder where a number stands, and takes it literally in a "
+    "text.",
+    "Write the value that is meant.",
+)
+POLICY_MISSING: Final = Rule(
+    "PR004",
+    Severity.ERROR,
+    "Router without policy.toml",
+    "The router does not load: its version folder must hold its policy.",
+    "Put policy.toml into the version folder, beside nothing else.",
+)
+POLICY_UNUSABLE: Final = Rule(
+    "PR005",
+    Severity.ERROR,
+    "policy.toml cannot be used",
+    "The router does not load.",
+    "Write what the finding says; docs/policy.md has every key.",
+)
+REPEATED_KEY: Final = Rule(
+    "PR006",
+    Severity.WARNING,
+    "Key of a map written twice in config.pbtxt",
+    "The last one wins and the others are dropped without a word.",
+    "Keep one entry for each key.",
+)
+OCTAL: Final = Rule(
+    "PR007",
+    Severity.WARNING,
+    "Octal number in config.pbtxt",
+    "A number that begins with 0 is octal: 010 means 8.",
+    "Write the number without the leading zero.",
+)
+NAME_DIFFERS: Final = Rule(
+    "PR008",
+    Severity.ERROR,
+    "Name differs from the folder",
+    "Triton refuses a model whose name is not that of its folder.",
+    "Write the folder's name as name, or leave name out.",
+)
+NO_VERSION: Final = Rule(
+    "PR009",
+    Severity.ERROR,
+    "No version to serve, or no model file in it",
+    "Triton finds nothing to load.",
+    "Put the model's file into a folder named by its version, such as 1, that version_policy lets serve.",
+)
+MILLISECONDS: Final = Rule(
+    "PR010",
+    Severity.WARNING,
+    "Timeout under a millisecond",
+    "The field counts microseconds, and what was meant are most likely milliseconds: nearly every request would "
+    "expire.",
+    "Write the time in microseconds.",
+)
+LARGER_IS_HIGHER: Final = Rule(
+    "PR011",
+    Severity.WARNING,
+    "Levels the wrong way round",
+    "1 is the most urgent level. The other way round, background work is served before the work that people wait for.",
+    "Give the most urgent class level 1, and let default_priority_level be the largest number.",
+)
