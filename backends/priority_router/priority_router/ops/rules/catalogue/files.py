@@ -86,3 +86,17 @@ LARGER_IS_HIGHER: Final = Rule(
     "1 is the most urgent level. The other way round, background work is served before the work that people wait for.",
     "Give the most urgent class level 1, and let default_priority_level be the largest number.",
 )
+DUPLICATE: Final = Rule(
+    "PR012",
+    Severity.ERROR,
+    "Model in more than one place",
+    "Triton serves no model whose name several repositories have.",
+    "Rename or remove all but one; the name of a model is that of its folder.",
+)
+DEAD_LINK: Final = Rule(
+    "PR013",
+    Severity.ERROR,
+    "Link that leads nowhere",
+    "Triton gives up the whole folder that such a link is in: the model, or every model of the repository.",
+    "Remove the link, or correct it.",
+)
