@@ -150,8 +150,9 @@ COUNT_MISSING: Final = Rule(
 )
 ENSEMBLE_EXECUTOR: Final = Rule(
     "PR119",
-    Severity.ERROR,
+    Severity.WARNING,
     "Ensemble as executor",
-    "An ensemble has no queue, no levels and no instances of its own, so that there is nothing for a router to order.",
+    "An ensemble has no queue, no levels and no instances of its own: executor_shape can fit one of its steps only, "
+    "and calls that wait inside pass one another only at steps with levels.",
     "Name the step that does the work as executor, and call the router in its place in the ensemble.",
 )

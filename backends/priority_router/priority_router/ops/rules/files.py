@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the folder of a model: its name, its versions and what lies in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from priority_router.config import POLICY_FILE
+from priority_router.ops.rules.catalogue import files as rules
+from priority_router.ops.rules.configs import at, backend, config_file, in_policy, is_ensemble, joined, served_versions
+from priority_router.ops.rules.finding import Finding, Place
+from priority_router.ops.rules.models import Model
+
+_MODEL_FILES: Final = {
+    "onnxruntime": "model.onnx",
+    "openvino": "model.xml",
+    "python": "model.py",
+    "pytorch": "model.pt",
+    "tensorrt": "model.plan",
+}
+"""What a backend loads unless the configuration names another; those that take several names are left out."""
+
+
+def check(model: Model) -> Iterator[Finding]:
+    """All rules about a model's folder."""
+    name = model.config.get("name")
+    if name and name != model.name:
+        yield Finding(
+            rules.NAME_DIFFERS,
+            at(model, "name"),
+            f'{config_file(model)} has name: "{name}": Triton refuses a model whose name is not that of its folder',
+            f'write name: "{model.name}" in {config_file(model)}',
+        )
+    yield from _policy(model) if model.is_router else _versions(model)
+
+
+def _versions(model: Model) -> Iterator[Finding]:
+    served = served_versions(model)
+    if model.files is None or served is None:
+        return
+    file = _model_file(model)
+    if not served:
+        present = joined([str(version) for version in model.versions]) if model.versions else "none"
+        yield Finding(
+            rules.NO_VERSION,
+            Place(model.name, ""),
+            f"model {model.name!r} has no version folder that may serve (there is {present}): Triton refuses to load "
+            "it",
+            _folder_fix(model, file),
+        )
+        return
+    for version in served:
+        wanted = f"{version}/{file}"
+        if file and not any(found == wanted or found.startswith(wanted + "/") for found in model.files):
+            yield Finding(
+                rules.NO_VERSION,
+                Place(model.name, str(version)),
+                f"model {model.name!r} has no file {wanted}: its backend refuses to load it",
+                f"put the model into {model.name}/{wanted}, or write the name of its file as default_model_filename in "
+                f"{config_file(model)}",
+            )
+
+
+def _folder_fix(model: Model, file: str) -> str:
+    if model.versions:
+        return f"remove version_policy from {config_file(model)}, or correct it"
+    inside = f"with {file} in it" if file else "for what is to be served" if not is_ensemble(model) else "left empty"
+    return f"make the folder {model.name}/1, {inside}"
+
+
+def _model_file(model: Model) -> str:
+    """The file that a version needs; empty where that cannot be told."""
+    if is_ensemble(model) or model.config.get("cc_model_filenames"):
+        return ""
+    return str(model.config.get("default_model_filename") or _MODEL_FILES.get(backend(model), ""))
+
+
+def _policy(router: Model) -> Iterator[Finding]:
+    if router.policy_error:
+        yield Finding(
+            rules.POLICY_UNUSABLE,
+            in_policy(router),
+            router.policy_error,
+            "the router does not load until that is corrected",
+        )
+        return
+    served = served_versions(router)
+    if router.files is None or served is None:
+        missing = [] if router.policy is not None else [1]
+    else:
+        missing = [version for version in served or (1,) if f"{version}/{POLICY_FILE}" not in router.files]
+    for version in missing:
+        elsewhere = sorted(found for found in router.files or () if found.rpartition("/")[2] == POLICY_FILE)
+        found = f" (there is {router.name}/{elsewhere[0]})" if elsewhere else ""
+        yield Finding(
+            rules.POLICY_MISSING,
+            Place(router.name, ""),
+            f"router {router.name!r} has no {POLICY_FILE} in its version folder{found}: it does not load",
+            f"put {POLICY_FILE} into {router.name}/{version}",
+        )

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many instances an executor has, over all its GPUs, as far as its configuration says it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from priority_router.config import RouterPolicy
+from priority_router.ops.rules.catalogue import executor as executor_rules
+from priority_router.ops.rules.catalogue import together as rules
+from priority_router.ops.rules.configs import (
+    ONE_CPU_INSTANCE,
+    at,
+    config_file,
+    groups,
+    in_policy,
+    is_ensemble,
+    number,
+    policy_file,
+)
+from priority_router.ops.rules.finding import Finding
+from priority_router.ops.rules.models import Config, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """What a configuration says of the number.
+
+    Attributes:
+        fixed: numbers that it may be, before those on GPUs that it does not name.
+        each: more on every GPU of the machine, or once where there is none; 0 for no more.
+    """
+
+    fixed: frozenset[int]
+    each: int
+
+    def fits(self, total: int) -> bool:
+        """Whether the total may be that."""
+        if not self.each:
+            return total in self.fixed
+        return any(total > base and (total - base) % self.each == 0 for base in self.fixed)
+
+    def nearest(self, total: int) -> int:
+        """The largest possible total that is not above one, else the least of all."""
+        base = max(self.fixed)
+        return base + self.each * max(1, (total - base) // self.each) if self.each else base
+
+
+def counted(model: Model) -> Instances | None:
+    """The number of instances; None where some count is left to Triton."""
+    found = [group for _, group in groups(model)]
+    if not found or any(not number(group, "count") for group in found):
+        return None
+    totals, each = {0}, 0
+    for group in found:
+        count, gpus, kind = number(group, "count"), len(group.get("gpus") or ()), group.get("kind", "KIND_AUTO")
+        if model.completed or gpus or kind in ("KIND_CPU", "KIND_MODEL"):
+            # Triton runs a group that names GPUs and no kind on the CPU where one of them is missing.
+            choices = {count * max(1, gpus), count} if kind == "KIND_AUTO" else {count * max(1, gpus)}
+            totals = {total + choice for total, choice in itertools.product(totals, choices)}
+        else:
+            each += count
+    return Instances(frozenset(totals), each)
+
+
+def check(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Finding]:
+    """The policy's number against the executor's."""
+    declared, found = policy.scheduling.instances, counted(executor)
+    if found is None or found.fits(declared):
+        return
+    right = found.nearest(declared)
+    more = f" and {found.each} more for each further GPU" if found.each else ""
+    per_gpu = f", {found.each} on each GPU" if found.each else ""
+    effect = "what cannot run yet waits in Triton" if declared > right else "some instances stay idle"
+    yield Finding(
+        rules.INSTANCES_DIFFER,
+        in_policy(router, "executor_shape", "instances"),
+        f"executor_shape.instances is {declared} in {policy_file(router)} and {right}{more} in "
+        f"{config_file(executor)}: {effect}",
+        f"write instances = {right} in {policy_file(router)}{per_gpu}",
+    )
+
+
+def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
+    """A number that Triton picks, which need not be the policy's."""
+    if executor.completed or is_ensemble(executor) or counted(executor) is not None:
+        return
+    found = groups(executor)
+    file = config_file(executor)
+    if not found:
+        written = ONE_CPU_INSTANCE.replace("count: 1", f"count: {policy.scheduling.instances}")
+        yield Finding(
+            executor_rules.COUNT_MISSING,
+            at(executor),
+            f"{file} has no instance_group: Triton picks how many instances there are",
+            f"write {written} in {file}, or the kind that is wanted",
+        )
+        return
+    missing = [(index, group) for index, group in found if not number(group, "count")]
+    written_out = sum(_places(group) * number(group, "count") for _, group in found)
+    rest = policy.scheduling.instances - written_out
+    count = max(1, rest // sum(_places(group) for _, group in missing))
+    for index, _ in missing:
+        yield Finding(
+            executor_rules.COUNT_MISSING,
+            at(executor, "instance_group", index),
+            f"{file} has an instance_group without a count: Triton picks how many instances there are",
+            f"write count: {count} in that instance_group of {file}",
+        )
+
+
+def _places(group: Config) -> int:
+    return max(1, len(group.get("gpus") or ()))
