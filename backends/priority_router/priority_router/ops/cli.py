@@ -18,7 +18,9 @@ from priority_router.ops import command_line
 COMMANDS: Final = {
     "serve": ("priority_router.ops.server.serve", "run tritonserver with the router's backend and hooks"),
     "probe": ("priority_router.ops.probe.command", "ask for one real answer through the router: exit code 0 or 1"),
+    "lint": ("priority_router.ops.lint.command", "check model repositories before a server sees them"),
     "install": ("priority_router.ops.install", "write the backend folder for a server that `serve` does not start"),
+    "wrap": ("priority_router.ops.wrap.command", "put a router in front of a model that you have"),
     "sweep": ("priority_router.ops.sweep", "measure rows/s of a model by the rows of a batch"),
     "bench": ("priority_router.ops.bench.command", "measure the router against stock Triton, side by side"),
 }

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lint says of a plan, before any of it is written.
+
+Law: writes to a temporary folder of its own only. The repository as it would be is put together there, mostly of links,
+so that lint looks at it as at any other.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from priority_router.ops.lint import check
+from priority_router.ops.lint.check import Located
+from priority_router.ops.rules.finding import CONFIG_FILE
+from priority_router.ops.wrap.plan import POLICY, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is left to be mended.
+
+    Attributes:
+        own: of the two models, one line each.
+        others: how many other findings the repository has.
+    """
+
+    own: tuple[str, ...]
+    others: int
+
+
+def of(plan: Plan) -> Findings:
+    """Looks at the repository as it would be.
+
+    Raises:
+        ModuleNotFoundError: a package that lint needs is not installed.
+    """
+    names = {plan.source.name, plan.files.name}
+    with tempfile.TemporaryDirectory(prefix="priority-router-wrap-") as scratch:
+        folder = Path(scratch)
+        _build(folder, plan)
+        report = check.check([folder])
+    own = [found for found in report.found if found.finding.place.model in names]
+    return Findings(tuple(_line(found, folder, plan.options.repository) for found in own), len(report.found) - len(own))
+
+
+def _line(found: Located, folder: Path, repository: Path) -> str:
+    finding, position = found.finding, found.position
+    where = f":{position.line}:{position.column}" if position is not None else ""
+    text = f"{found.file}{where}: {finding.rule.severity.value} {finding.rule.code}: {finding.sentence()}"
+    return text.replace(str(folder), str(repository))
+
+
+def _build(folder: Path, plan: Plan) -> None:
+    repository, source = plan.options.repository, plan.source
+    ours = {
+        source.name: {CONFIG_FILE: plan.merge.text},
+        plan.files.name: {CONFIG_FILE: plan.files.config, POLICY: plan.files.policy},
+    }
+    if repository.is_dir():
+        for path in repository.iterdir():
+            if path.name not in ours:
+                _link(folder / path.name, path)
+    where = {source.name: source.path if source.folder else None, plan.files.name: plan.router.place}
+    for name, texts in ours.items():
+        _model(folder / name, where[name], texts)
+    if not source.folder:
+        version = folder / source.name / "1"
+        version.mkdir(exist_ok=True)
+        _link(version / "model.onnx", source.path)
+
+
+def _model(folder: Path, existing: Path | None, texts: Mapping[str, str]) -> None:
+    """A model's folder: texts, and links to what else it has; of a folder with one of the texts, to what that has."""
+    folder.mkdir()
+    inner = {Path(name).parts[0] for name in texts if "/" in name}
+    if existing is not None and existing.is_dir():
+        for path in existing.iterdir():
+            if path.name in inner and path.is_dir():
+                (folder / path.name).mkdir()
+                for deeper in path.iterdir():
+                    if f"{path.name}/{deeper.name}" not in texts:
+                        _link(folder / path.name / deeper.name, deeper)
+            elif path.name not in texts:
+                _link(folder / path.name, path)
+    for name, text in texts.items():
+        place = folder / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def _link(link: Path, target: Path) -> None:
+    os.symlink(target.absolute(), link)
