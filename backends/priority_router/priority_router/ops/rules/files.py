@@ -78,12 +78,8 @@ def _model_file(model: Model) -> str:
 
 def _policy(router: Model) -> Iterator[Finding]:
     if router.policy_error:
-        yield Finding(
-            rules.POLICY_UNUSABLE,
-            in_policy(router),
-            router.policy_error,
-            "the router does not load until that is corrected",
-        )
+        what, _, fix = router.policy_error.rpartition("; " if "; " in router.policy_error else ": ")
+        yield Finding(rules.POLICY_UNUSABLE, in_policy(router), f"{what}: the router does not load", fix)
         return
     served = served_versions(router)
     if router.files is None or served is None:

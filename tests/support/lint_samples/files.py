@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of the rules about files: PR0xx."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from support.lint_samples.sample import (
+    LANE_POLICY,
+    SCORER_CONFIG,
+    SCORER_MODEL,
+    Move,
+    Refusal,
+    policy,
+    sample,
+    scorer,
+    with_line,
+)
+
+FOUND_BY_READING: Final = (
+    sample("PR001", "", scorer("max_batch_size: 4", "max_batch_size 4"), shows=Refusal("scorer", "")),
+    sample("PR002", "", scorer("max_batch_size: 4", "max_batchsize: 4"), shows=Refusal("scorer", "")),
+    sample("PR003", "", scorer("max_batch_size: 4", "max_batch_size: ${size}"), shows=Refusal("scorer", "")),
+    sample(
+        "PR006",
+        "",
+        scorer("{ key: 2 value { } }", "{ key: 2 value { } } priority_queue_policy { key: 2 value { } }"),
+        fix=(
+            scorer("{ key: 2 value { } } priority_queue_policy { key: 2 value { } }", "{ key: 2 value { } }", "key: 2"),
+        ),
+    ),
+    sample("PR007", "", scorer("max_batch_size: 4", "max_batch_size: 04")),
+)
+"""Rules about what the configurations are read from; who only sees what they mean does not find them."""
+
+SAMPLES: Final = (
+    sample(
+        "PR004",
+        "",
+        Move(LANE_POLICY, "lane/policy.toml", ""),
+        fix=(Move("lane/policy.toml", LANE_POLICY, "put policy.toml into lane/1"),),
+        shows=Refusal("lane", "at least one version must be available"),
+    ),
+    sample(
+        "PR005",
+        "",
+        policy('"levels"', '"level"'),
+        fix=(policy('"level"', '"levels"'),),
+        shows=Refusal("lane", "mode = 'level' cannot be used"),
+    ),
+    sample(
+        "PR008",
+        "",
+        scorer('name: "scorer"', 'name: "score"'),
+        shows=Refusal("scorer", "unexpected directory name 'scorer'"),
+    ),
+    sample(
+        "PR009",
+        "no version folder",
+        Move(SCORER_MODEL, "scorer/model.py", ""),
+        fix=(Move("scorer/model.py", SCORER_MODEL, "make the folder scorer/1, with model.py in it"),),
+        shows=Refusal("scorer", "at least one version must be available"),
+    ),
+    sample(
+        "PR009",
+        "no model file",
+        Move(SCORER_MODEL, "scorer/1/scorer.py", ""),
+        fix=(Move("scorer/1/scorer.py", SCORER_MODEL, "scorer/1/model.py"),),
+        shows=Refusal("scorer", "model.py"),
+    ),
+    with_line(
+        "PR009",
+        "version policy",
+        line="version_policy { specific { versions: [ 2 ] } }",
+        path=SCORER_CONFIG,
+        said="remove version_policy",
+        shows=Refusal("scorer", "at least one version must be available"),
+    ),
+    sample("PR010", "policy", policy("50_000", "50"), fix=(policy("= 50\n", "= 50000\n"),)),
+    sample(
+        "PR010",
+        "executor",
+        policy('executor = "scorer"', 'executor = "scorer"\nshared_executor = true'),
+        scorer("key: 2 value { }", "key: 2 value { default_timeout_microseconds: 200 }"),
+        fix=(scorer("default_timeout_microseconds: 200", "default_timeout_microseconds: 200000"),),
+    ),
+    sample("PR011", "executor", scorer("default_priority_level: 2", "default_priority_level: 1")),
+    sample(
+        "PR011",
+        "policy",
+        policy("level = 1\n", "level = 3\n"),
+        policy("level = 2\n", "level = 1\n"),
+        policy("level = 3\n", "level = 2\n"),
+        fix=(
+            policy('"online"\nlevel = 2\n', '"online"\nlevel = 1\n', "level = 1 for 'online'"),
+            policy('"background"\nlevel = 1\n', '"background"\nlevel = 2\n', "level = 2 for 'background'"),
+        ),
+    ),
+)
