@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves configurations of any backend: a server whose backends, whatever their name, are `any_model`.
+
+Also requests that fit any configuration, with a mark in every row that `any_model` repeats.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tritonclient.grpc
+from priority_router.ops.server import installation
+from tritonclient.grpc.model_config_pb2 import DataType
+from tritonclient.utils import triton_to_np_dtype
+
+from support import stand_in
+
+Array = np.ndarray[Any, Any]
+
+MODEL = Path(__file__).with_name("any_model.py")
+FREE_LENGTH = 2
+"""Of dimensions that each request chooses."""
+
+
+def write_server(folder: Path, backends: Iterable[str]) -> installation.Installation:
+    """The embedded server, with stand-ins for further backends beside its Python backend."""
+    stand_in.write_server(folder, stand_in.embedded())
+    for name in set(backends) - {"python"}:
+        (folder / "backends" / name).mkdir()
+        shutil.copy(MODEL, folder / "backends" / name / "model.py")
+    return installation.find(folder / "bin" / "tritonserver")
+
+
+def environment() -> dict[str, str]:
+    """What such a server needs: the tests' own interpreter for its models."""
+    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def write_model(folder: Path, text: bytes, config: Any) -> None:
+    """A model's folder with everything that its configuration asks for.
+
+    Args:
+        folder: not there yet.
+        text: of its config.pbtxt.
+        config: what that means.
+    """
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_bytes(text)
+    if config.backend == "python":
+        shutil.copy(MODEL, folder / "1" / (config.default_model_filename or "model.py"))
+    for output in config.output:
+        if output.label_filename:
+            (folder / output.label_filename).write_text("one\ntwo\n")
+
+
+def inputs(config: Any, marks: Sequence[int]) -> list[Any]:
+    """A request with one row per mark; the first mark only where the model has no batch axis."""
+    made = []
+    for place, entry in enumerate(config.input):
+        shape = [FREE_LENGTH if dim < 0 else dim for dim in entry.dims]
+        name = DataType.Name(entry.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+        rows = [_row(shape, name, mark if place == 0 else 0) for mark in marks]
+        array = np.stack(rows) if config.max_batch_size else rows[0]
+        tensor = tritonclient.grpc.InferInput(entry.name, list(array.shape), name)
+        tensor.set_data_from_numpy(array)
+        made.append(tensor)
+    return made
+
+
+def answers(config: Any, marks: Sequence[int]) -> dict[str, Array]:
+    """What `any_model` makes of that request."""
+    return {entry.name: _answer(config, entry, marks) for entry in config.output}
+
+
+def _answer(config: Any, entry: Any, marks: Sequence[int]) -> Array:
+    # Free lengths are 1.
+    shape = [max(dim, 1) for dim in entry.dims]
+    name = DataType.Name(entry.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+    rows = [np.full(shape, row.flat[0], row.dtype) for row in (_row([1], name, mark) for mark in marks)]
+    return np.stack(rows) if config.max_batch_size else rows[0]
+
+
+def _row(shape: Sequence[int], name: str, mark: int) -> Array:
+    dtype = triton_to_np_dtype(name)
+    return np.full(shape, str(mark).encode() if dtype == np.object_ else mark, dtype)
