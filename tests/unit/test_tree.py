@@ -33,7 +33,6 @@ SERVER_SIDE = sorted(
         *(PACKAGE / "ops/server").rglob("*.py"),
         *(PACKAGE / "ops/probe").rglob("*.py"),
         PACKAGE / "ops/__init__.py",
-        PACKAGE / "ops/agreement.py",
         *(PACKAGE / "ops/rules").rglob("*.py"),
         PACKAGE / "ops/cli.py",
         PACKAGE / "ops/command_line.py",

@@ -202,7 +202,7 @@ def config_file(model: Model) -> str:
 
 def policy_file(router: Model) -> str:
     """As findings name it; without its version folder where that is not known."""
-    return f"{router.name}/{router.policy_file or POLICY_FILE}"
+    return f"{router.name}/{router.policy_file}" if router.policy_file else POLICY_FILE
 
 
 def listed(numbers: Iterable[int]) -> str:

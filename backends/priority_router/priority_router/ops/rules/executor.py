@@ -74,7 +74,7 @@ def fixed_batch_axis(model: Model, routers: Sequence[Model]) -> Iterator[Finding
         routers: those that call it.
     """
     size = number(model.config, "max_batch_size")
-    if model.onnx is None or backend(model) != "onnxruntime" or not size:
+    if model.onnx is None or backend(model) not in ("", "onnxruntime") or not size:
         return
     shapes = {**model.onnx.inputs, **model.onnx.outputs}
     fixed = {name: shape for name, shape in shapes.items() if not shape or shape[0] is not None}

@@ -31,7 +31,7 @@ STALL = "without the dispatch hook Triton may wait up to 500 ms between batches"
 
 
 def check(router: Model, executor: Model) -> Iterator[Finding]:
-    """All rules about the two of them.
+    """All rules about the two of them but `accepted`.
 
     Args:
         router: with its policy; without one there is nothing to compare.
@@ -40,17 +40,11 @@ def check(router: Model, executor: Model) -> Iterator[Finding]:
     policy = router.policy
     if policy is None:
         return
-    yield from accepted(router, policy, executor)
-    yield from tensors.check(router, executor)
     yield from _batch_size(router, policy, executor)
-    if is_ensemble(executor):
-        return
-    yield from instances.check(router, policy, executor)
-    if "sequence_batching" in executor.config:
-        yield _sequences(executor, policy)
-        return
-    yield from _levels(router, policy, executor)
-    yield from _limits(router, policy, executor)
+    if not is_ensemble(executor):
+        yield from instances.check(router, policy, executor)
+        yield from _queue(router, policy, executor)
+    yield from tensors.check(router, executor)
 
 
 def accepted(router: Model, policy: RouterPolicy, executor: Model | None) -> Iterator[Finding]:
@@ -90,9 +84,14 @@ def _batch_size(router: Model, policy: RouterPolicy, executor: Model) -> Iterato
     )
 
 
-def _sequences(executor: Model, policy: RouterPolicy) -> Finding:
+def _queue(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Finding]:
+    """What the executor's own queue does with the router's calls."""
+    if "sequence_batching" not in executor.config:
+        yield from _levels(router, policy, executor)
+        yield from _limits(router, policy, executor)
+        return
     block = levels.block(policy) if policy.scheduling.levels else PLAIN_BATCHING
-    return Finding(
+    yield Finding(
         executor_rules.UNUSABLE_EXECUTOR,
         at(executor, "sequence_batching"),
         f"{config_file(executor)} has sequence_batching, so that it refuses the router's calls",

@@ -39,8 +39,8 @@ def _router(model: Model, repository: Repository) -> Iterator[Finding]:
     circles = list(sharing.circle(model, declared, models))
     yield from circles
     called = None if circles else models.get(declared.executor)
+    yield from pair.accepted(model, declared, called)
     if called is None:
-        yield from pair.accepted(model, declared, None)
         if not circles and declared.executor not in repository.unreadable:
             served = [*models, *repository.unreadable]
             yield sharing.missing_executor(model, declared, served, models)

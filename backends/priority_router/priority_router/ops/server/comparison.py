@@ -6,10 +6,13 @@ from __future__ import annotations
 import http.client
 import json
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from priority_router.ops import agreement
+from priority_router.ops.rules import configs, pair, queues, sharing
+from priority_router.ops.rules import router as router_rules
+from priority_router.ops.rules.finding import Finding
+from priority_router.ops.rules.models import Model
 from priority_router.ops.server import readiness
 from priority_router.ops.server.routers import Router
 from priority_router.policy_fields import LATEST_VERSION
@@ -37,11 +40,27 @@ def warnings(host: str, port: int, routers: Sequence[Router]) -> list[str]:
         if own is None:
             continue
         status, called = _config(host, port, router.executor, router.policy.executor_version)
+        model = Model(router.model, own, completed=True, policy=router.policy)
         if called is not None:
-            found += agreement.disagreements(router.policy, own, called)
+            executor = Model(router.executor, called, completed=True)
+            found += [f"router {router.model!r}: {finding.sentence()}" for finding in findings(model, executor)]
         elif status in (400, 404):
-            found.append(agreement.missing_executor(router.model, router.policy, readiness.served(host, port)))
+            served = readiness.served(host, port)
+            found.append(sharing.missing_executor(model, router.policy, served, {}).sentence())
     return found
+
+
+def findings(router: Model, executor: Model) -> Iterator[Finding]:
+    """What is wrong between two models that both serve, and with their queues.
+
+    Args:
+        router: as Triton has configured it, with its policy.
+        executor: likewise.
+    """
+    yield from pair.check(router, executor)
+    yield from router_rules.queue(router)
+    if not configs.is_ensemble(executor):
+        yield from queues.delay(executor)
 
 
 def _config(host: str, port: int, model: str, version: int = LATEST_VERSION) -> tuple[int, dict[str, Any] | None]:
