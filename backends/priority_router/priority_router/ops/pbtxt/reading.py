@@ -119,9 +119,11 @@ class _Examination:
         return not self._faults
 
     def _undecodable(self, tokens: Iterable[Token]) -> None:
-        """The first bytes that are not UTF-8; in comments they do no harm."""
+        """The first byte that is not UTF-8; in comments they do no harm."""
+        if not _UNDECODABLE.search(self._text):
+            return
         for token in tokens:
-            if token.sort is not Sort.COMMENT and (found := _UNDECODABLE.search(token.text)):
+            if found := _UNDECODABLE.search(token.text):
                 byte = ord(found.group()) & 0xFF
                 what = f"the byte 0x{byte:02X}, which is not UTF-8"
                 fix = "save the file as UTF-8" if token.sort is Sort.STRING else "remove it"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts a text into tokens where protobuf's own tokenizer does, and finds what a template left in it.
 
-Every character is in exactly one token, and no text is an error here. Linear time.
+Every character is in one token, or in white space or a comment between two. No text is an error here. Linear time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 class Sort(enum.Enum):
     """Of a token."""
 
-    SPACE = "space"
-    COMMENT = "comment"
     NAME = "name"
     NUMBER = "number"
     STRING = "string"
@@ -59,8 +57,7 @@ _QUOTED_PLACEHOLDER: Final = re.compile(r"\$\{\s*[A-Za-z_][^{}\n]*\}")
 
 # Names, numbers and strings as google.protobuf.text_format.Tokenizer has them; white space as the server's parser does.
 _TOKEN: Final = re.compile(
-    r"(?P<space>[ \t\n\r\v\f]+)"
-    r"|(?P<comment>\#[^\n]*)"
+    r"(?:[ \t\n\r\v\f]++|\#[^\n]*+)++"
     r"|(?P<name>[a-zA-Z_][0-9a-zA-Z_+-]*)"
     r"|(?P<number>(?:[0-9+-]|\.[0-9])[0-9a-zA-Z_.+-]*)"
     r"""|(?P<string>"(?:[^"\n\\]++|\\[^\n])*+"|'(?:[^'\n\\]++|\\[^\n])*+')"""
@@ -74,9 +71,10 @@ _SORTS: Final = {sort.value: sort for sort in Sort}
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All tokens; together they are the text."""
+    """All tokens, without white space and comments."""
     for match in _TOKEN.finditer(text):
-        yield Token(_SORTS[match.lastgroup or ""], match.group(), match.start())
+        if match.lastgroup:
+            yield Token(_SORTS[match.lastgroup], match.group(), match.start())
 
 
 def quoted_placeholders(token: Token) -> Iterator[Token]:

@@ -32,7 +32,7 @@ def placeholders(tokens: Iterable[Token]) -> Iterator[tuple[Token, list[str]]]:
             elif token.text in "}>]" and opened:
                 opened.pop()
             value_next = token.text == ":"
-        elif token.sort not in (Sort.SPACE, Sort.COMMENT):
+        else:
             in_list = bool(opened) and opened[-1][1]
             quoted = token.sort in (Sort.STRING, Sort.UNCLOSED)
             is_value = value_next or in_list or quoted or token.start == value_end

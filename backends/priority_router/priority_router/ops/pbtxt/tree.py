@@ -165,7 +165,7 @@ class _Reader:
     """A loop instead of a recursion."""
 
     def __init__(self, tokens: Iterable[Token], length: int) -> None:
-        self._tokens = [token for token in tokens if token.sort not in (Sort.SPACE, Sort.COMMENT)]
+        self._tokens = list(tokens)
         self._length = length
         self._next = 0
         self._levels = [_Level(None, "", None)]
@@ -207,11 +207,11 @@ class _Reader:
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def _looks(self, marks: str) -> bool:
-        token = self._look()
-        return token is not None and token.sort is Sort.MARK and token.text in marks
+        """Whether the next token is one of these characters."""
+        return self._next < len(self._tokens) and self._tokens[self._next].text in marks
 
     def _take(self, marks: str) -> Token | None:
-        """The next token if it is one of these marks."""
+        """The next token if it is one of these characters."""
         if not self._looks(marks):
             return None
         self._next += 1
