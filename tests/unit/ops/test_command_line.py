@@ -43,3 +43,10 @@ def test_options_are_not_abbreviated():
     parser.add_argument("--number")
     with pytest.raises(SystemExit):
         parser.parse_args(["--num", "1"])
+
+
+@pytest.mark.parametrize("name", ["google", "google.protobuf", "onnx", "tritonclient.grpc", "matplotlib"])
+def test_a_missing_package_of_the_tools_is_told_with_what_brings_it(name):
+    told = command_line.remedy(ModuleNotFoundError("No module", name=name))
+    assert told.startswith(f"it needs the package {name}; run: ")
+    assert told.endswith(" -m pip install 'triton-priority-router[tools]'")

@@ -29,7 +29,16 @@ TERMINATED: Final = 143
 LONGEST_SECONDS: Final = 86_400.0
 """Of any option; waits of Python's threads and sockets take it."""
 
-_EXTRAS: Final = {"matplotlib": "tools", "tritonclient": "tools", "onnxruntime": "embedded", "pytriton": "embedded"}
+_EXTRAS: Final = {
+    "google": "tools",
+    "grpc": "tools",
+    "matplotlib": "tools",
+    "onnx": "tools",
+    "onnxruntime": "embedded",
+    "pytriton": "embedded",
+    "tritonclient": "tools",
+}
+"""Package, as it is imported, to the extra that brings it."""
 
 
 def parser(program: str, description: str, **options: Any) -> argparse.ArgumentParser:
