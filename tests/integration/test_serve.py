@@ -11,9 +11,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support.clients import Call, client
+from priority_router.errors import SetupError
+from priority_router.ops.server import Server, process
+from support.clients import Call, client, held_by_router
+from support.fleet import eventually
 from support.models import Executor, Router, write_executor, write_pair, write_router
-from support.serving import READY_SECONDS, STOP_BOUND_SECONDS, Serving, free_ports, living, serving
+from support.serving import END_SECONDS, READY_SECONDS, Serving, free_ports, living, serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,41 +81,42 @@ def test_a_busy_port_is_named_before_anything_starts(tmp_path, repository, busy)
 
 
 def test_a_server_that_still_stops_is_noticed_and_its_ports_are_free_at_once_afterwards(tmp_path, repository):
-    write_pair(repository, executor=Executor(sleep_tags={7: 60}, max_batch_size=1))
+    record = write_pair(repository)
     words = ["--model-repository", repository, *port_words(free_ports())]
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
-    with (
-        serving(tmp_path / "a", *words, pick_ports=False) as first,
-        client(first.ready()[1]) as sender,
-    ):
-        sender.send("router", Call(tag=7))  # holds the drain up, so that there is time to look
-        time.sleep(0.5)
-        first.order()
-        time.sleep(0.5)
-        assert first.process.poll() is None, "it stopped too fast for this test to mean anything"
-        status, said = refused(tmp_path / "b", *words, pick_ports=False)
-        assert status == 1
-        assert "is in use, perhaps by a server that is still stopping" in said
-        assert first.ended(STOP_BOUND_SECONDS) == 0
+    with serving(tmp_path / "a", *words, pick_ports=False) as first:
+        _, grpc, metrics = first.ready()
+        with client(grpc) as sender, record.shut():
+            sender.send("router", Call(tag=7))  # holds the drain up, so that there is time to look
+            eventually(lambda: held_by_router(metrics) == 1)
+            first.order()
+            eventually(lambda: "stopping: draining" in first.log)
+            status, said = refused(tmp_path / "b", *words, pick_ports=False)
+            assert first.process.poll() is None, "it stopped too fast for this test to mean anything"
+            assert status == 1
+            assert "is in use, perhaps by a server that is still stopping" in said
+            assert first.ended() == 0
         with serving(tmp_path / "c", *words, pick_ports=False) as second:
             second.ready()
 
 
 def test_another_server_that_takes_the_ports_meanwhile_is_not_taken_for_ours(tmp_path, repository):
     """Both find the ports free; the other is quicker, and its answers must not make the slower one say ready."""
-    write_executor(repository, Executor(initialize_seconds=6))
+    record = write_executor(repository, Executor())
     (tmp_path / "quick").mkdir()
     write_executor(tmp_path / "quick", Executor())
     ports_given = port_words(free_ports())
-    with serving(tmp_path, "--model-repository", repository, *ports_given, pick_ports=False) as slow:
-        while "loading: executor:1" not in slow.log:
-            time.sleep(0.02)
+    with (
+        record.shut(),
+        serving(tmp_path, "--model-repository", repository, *ports_given, pick_ports=False) as slow,
+    ):
+        eventually(lambda: record.held() == 1)
         words = ["--model-repository", tmp_path / "quick", *ports_given]
         with serving(tmp_path / "quick", *words, pick_ports=False) as quick:
             quick.ready()
-            assert slow.process.poll() is None, "it was not slow enough for this test to mean anything"
-            assert slow.ended(30) == 1
+            record.open()
+            assert slow.ended() == 1
             assert slow.lines == []
             assert "already in use" in slow.log[slow.log.index("priority-router serve: error:") :]
 
@@ -218,7 +222,7 @@ def test_arguments_are_passed_on(tmp_path, repository):
     passed = ["--model-control-mode=explicit", "--load-model", "chosen", "--log-verbose=1", "--allow-metrics=false"]
     command = Serving(tmp_path, "--model-repository", repository, "--http-port=0", "--grpc-port=0", "--", *passed)
     with contextlib.ExitStack() as stack:
-        stack.callback(command.process.wait, 15)
+        stack.callback(command.process.wait, END_SECONDS)
         stack.callback(command.order)
         http, _, metrics = command.ready()
         assert metrics == "off"
@@ -277,15 +281,36 @@ def test_several_repositories(tmp_path):
 
 
 def test_models_that_take_too_long_are_given_up(tmp_path, repository):
-    write_executor(repository, Executor(initialize_seconds=60))
-    with serving(tmp_path, "--model-repository", repository, "--ready-timeout", "3") as command:
-        while "loading: executor:1" not in command.log:
-            time.sleep(0.02)
-        session = command.tritonserver()
-        assert command.ended(15) == 1
-        assert "not every model serves after 3 s" in command.log
-        assert "loading: executor:1" in command.log[command.log.index("priority-router serve: error:") :]
-        assert living(session) == []
+    with write_executor(repository, Executor()).shut():
+        status, log = refused(tmp_path, "--model-repository", repository, "--ready-timeout", "0.1")
+    assert status == 1
+    assert "error: not every model serves after 0.1 s; if they only need longer, raise --ready-timeout" in log
+
+
+class Impatient:
+    """Stands for the module `time`: ten minutes pass once the server has begun to load its model."""
+
+    def __init__(self, server):
+        self._server = server
+        self.sleep = time.sleep
+        self.session = 0
+
+    def monotonic(self):
+        if not self.session and "loading: executor:1" in self._server.log_text():
+            self.session = self._server.pid
+        return time.monotonic() + (600 if self.session else 0)
+
+
+def test_what_a_server_that_is_given_up_was_doing_is_said_and_nothing_of_it_is_left(repository, monkeypatch):
+    server = Server(repository, ready_timeout=600)
+    clock = Impatient(server)
+    monkeypatch.setattr(process, "time", clock)
+    with write_executor(repository, Executor()).shut(), pytest.raises(SetupError) as caught:
+        server.start()
+    said, _, last_words = str(caught.value).partition("the server's last words:")
+    assert said.startswith("not every model serves after 600 s;")
+    assert "loading: executor:1" in last_words
+    eventually(lambda: living(clock.session) == [])
 
 
 def test_a_restricted_health_api_is_said(tmp_path, repository):

@@ -19,7 +19,9 @@ from tritonclient.utils import InferenceServerException
 
 Array = np.ndarray[Any, Any]
 
-DEFAULT_TIMEOUT_SECONDS = 30.0
+DEFAULT_TIMEOUT_SECONDS = 120.0
+"""Only what never comes takes so long, also on a busy machine."""
+
 _DTYPES = {
     np.dtype(np.float32): "FP32",
     np.dtype(np.int64): "INT64",
@@ -175,3 +177,21 @@ def metrics(address: str) -> dict[str, float]:
         lines = page.read().decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if line and not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}
+
+
+def router_metric(address: str, name: str, model: str = "router", **labels: str) -> float:
+    """One sample of a router on a server's metrics page, by its name without ``priority_router_``."""
+    text = ",".join(f'{key}="{value}"' for key, value in sorted({"model": model, **labels}.items()))
+    return metrics(address)[f"priority_router_{name}{{{text}}}"]
+
+
+def held_by_router(address: str, model: str = "router") -> float:
+    """Requests that wait in a router, and the rows that it has sent: what it holds, where each request is one row."""
+    prefixes = tuple(f"priority_router_{name}{{" for name in ("queue_size", "in_flight_rows"))
+    samples = metrics(address).items()
+    return sum(value for name, value in samples if name.startswith(prefixes) and f'model="{model}"' in name)
+
+
+def pending(address: str, model: str) -> float:
+    """Requests in Triton's own queue of a model: those that are being executed are not among them."""
+    return metrics(address).get(f'nv_inference_pending_request_count{{model="{model}",version="1"}}', 0)

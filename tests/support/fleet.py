@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +17,8 @@ from support import clients, models
 from support.server import running
 
 MODES = ("levels", "plain")
-PATIENCE_SECONDS = 20.0
-"""How long a test waits for something that normally takes milliseconds."""
+PATIENCE_SECONDS = 120.0
+"""How long a test waits for something that normally takes milliseconds, or a second."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,23 @@ class Fleet:
 
     def metric(self, name: str, model: str = "router", **labels: str) -> float:
         """One sample of the metrics page."""
-        text = ",".join(f'{key}="{value}"' for key, value in sorted({"model": model, **labels}.items()))
-        return clients.metrics(self.server.metrics)[f"priority_router_{name}{{{text}}}"]
+        return clients.router_metric(self.server.metrics, name, model, **labels)
+
+    def held(self, model: str = "router") -> float:
+        """See `clients.held_by_router`."""
+        return clients.held_by_router(self.server.metrics, model)
+
+    def rests(self, model: str = "router") -> None:
+        """Waits until a router holds nothing by the page, which lags by half a second and may tell of another test."""
+        eventually(lambda: self.held(model) == 0)
+
+    def pending(self, executor: str = "executor") -> float:
+        """See `clients.pending`."""
+        return clients.pending(self.server.metrics, executor)
 
     def outcomes(self, model: str = "router") -> dict[tuple[str, str], float]:
-        """``(class, outcome)`` to count, those above 0."""
-        found = {}
+        """``(class, outcome)`` to count; what has not happened yet is 0."""
+        found: dict[tuple[str, str], float] = defaultdict(float)
         for sample, value in clients.metrics(self.server.metrics).items():
             if sample.startswith("priority_router_requests_total{") and f'model="{model}"' in sample and value:
                 labels = dict(pair.split("=") for pair in sample.partition("{")[2].rstrip("}").split(","))

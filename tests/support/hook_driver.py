@@ -18,7 +18,7 @@ from priority_router.hooks import LOADED_ENV, HookCounters, HookCounts, HookMark
 from priority_router.ops.build_hooks import build_hooks
 
 SOURCES = Path(__file__).resolve().parents[1] / "hooks" / "fakes"
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 120.0
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 
 
@@ -152,7 +152,7 @@ class Driver:
         if self._process.returncode is not None:
             return
         try:
-            self._end(timeout=20)
+            self._end(timeout=_ANSWER_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._end()

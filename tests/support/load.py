@@ -11,6 +11,9 @@ from priority_router.ops.bench.ledger import Ledger
 
 
 def replay(target: load.Target, schedule: Schedule, **options: Any) -> Ledger:
-    """Replays a schedule to its end; the options are those of `load.begin`."""
-    with load.begin(target, schedule, **options) as running:
+    """Replays a schedule to its end and, unless told otherwise, waits for every reply as long as a busy machine needs.
+
+    The options are those of `load.begin`.
+    """
+    with load.begin(target, schedule, **{"grace_s": 60.0, **options}) as running:
         return running.result()

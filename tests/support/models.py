@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,33 @@ class Batch:
 
 
 class Record:
-    """What an executor ran so far, in the order in which batches ended."""
+    """What an executor ran so far, in the order in which batches ended, and the door that it passes first.
+
+    A shut door holds whatever the executor begins, so that a test can arrange what should happen meanwhile without a
+    guess at how long that takes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._door = Path(f"{path}.shut")
         self._seen = 0
+
+    @contextlib.contextmanager
+    def shut(self) -> Iterator[None]:
+        """While the block lasts, or until `open`, no batch that begins ends, and no load."""
+        self._door.touch()
+        try:
+            yield
+        finally:
+            self.open()
+
+    def open(self) -> None:
+        """Lets everybody pass."""
+        self._door.unlink(missing_ok=True)
+
+    def held(self) -> int:
+        """Instances that stand before the shut door: with a batch, or loading."""
+        return len(list(self.path.parent.glob(f"{self.path.name}.*.held")))
 
     def batches(self) -> list[Batch]:
         """Every batch since the last `forget`."""

@@ -6,7 +6,7 @@ and ``EXTRA`` (FP32), as the config says; answers ``Y = 2 X``, ``TAG_OUT``, ``TE
 
 Settings are config parameters (see ``support.models.Executor``). Record: one JSON object per executed batch with
 ``start`` and ``end`` (time.monotonic seconds, comparable across processes), ``instance``, ``rows`` (of each request),
-``tags`` (of each row, in order) and ``inputs`` (names, per request).
+``tags`` (of each row, in order) and ``inputs`` (names, per request). Door: see ``support.models.Record``.
 """
 
 import json
@@ -25,18 +25,20 @@ class TritonPythonModel:
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
         settings = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        self.instance = args["model_instance_name"]
+        self.record = Path(settings["record"])
+        self.door, self.held = (Path(f"{self.record}.{end}") for end in ("shut", f"{self.instance}.held"))
+        self.pass_the_door()
         time.sleep(float(settings.get("initialize_seconds", "0")))
         if settings.get("initialize_error"):
             raise pb_utils.TritonModelException(settings["initialize_error"])
         self.batched = config["max_batch_size"] > 0
-        self.instance = args["model_instance_name"]
         self.batch_seconds = float(settings.get("batch_seconds", "0"))
         self.row_seconds = float(settings.get("row_seconds", "0"))
         self.error_tags = json.loads(settings.get("error_tags", "{}"))
         self.sleep_tags = json.loads(settings.get("sleep_tags", "{}"))
         self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
         self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
-        self.record = Path(settings["record"])
         self.outputs = [output["name"] for output in config["output"]]
 
     def execute(self, requests: list[Any]) -> list[Any]:
@@ -47,6 +49,7 @@ class TritonPythonModel:
         every_tag = [tag for request_tags in tags for tag in request_tags]
         if self.exit_tags & set(every_tag):
             os._exit(9)
+        self.pass_the_door()
         slept = sum(self.sleep_tags.get(str(tag), 0) for tag in every_tag)
         time.sleep(self.batch_seconds + self.row_seconds * sum(rows) + slept)
         end = time.monotonic()
@@ -55,6 +58,13 @@ class TritonPythonModel:
         with self.record.open("a") as record:
             record.write(json.dumps(entry) + "\n")
         return [self.answer(*pair) for pair in zip(inputs, tags, strict=True)]
+
+    def pass_the_door(self) -> None:
+        if self.door.exists():
+            self.held.touch()
+            while self.door.exists():
+                time.sleep(0.002)
+            self.held.unlink()
 
     def rows_of(self, tensors: dict[str, Array]) -> int:
         return len(next(iter(tensors.values()))) if self.batched and tensors else 1

@@ -13,6 +13,9 @@ from priority_router.ops.server import Server
 
 from support import models
 
+READY_SECONDS = 600.0
+"""A busy machine loads many models in minutes."""
+
 
 @contextlib.contextmanager
 def running(repository: Path, **options: Any) -> Iterator[Server]:
@@ -22,7 +25,8 @@ def running(repository: Path, **options: Any) -> Iterator[Server]:
         repository: the model repository; the log becomes ``<repository>.log``.
         options: keyword arguments of `Server`.
     """
-    with Server(repository, **{"log": repository.with_name(repository.name + ".log"), **options}) as server:
+    log = repository.with_name(repository.name + ".log")
+    with Server(repository, **{"log": log, "ready_timeout": READY_SECONDS, **options}) as server:
         yield server
 
 

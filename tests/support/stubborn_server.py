@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for tritonserver, run as its binary: ready at once, with a router that never reports the drain as done.
+It says one line, which whoever passes its output on has to get rid of.
 
 It ignores SIGTERM, and so do its children, of which one has left the process group. At SIGUSR1 it does what
 tritonserver does when it crashes and its crash handler hangs.
@@ -36,6 +37,7 @@ def crash(*_: object) -> None:
 def main() -> None:
     options = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(1, b"started\n")
     for own_group in (False, True):
         if os.fork() == 0:
             if own_group:
