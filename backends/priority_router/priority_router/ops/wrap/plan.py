@@ -254,7 +254,7 @@ def _router(source: Source, place: Path, files: RouterFiles, labels: Mapping[str
 def _check_router(place: Path) -> None:
     """Refuses what stands in the router's place and is none, and what Triton would serve instead of it."""
     policies = sorted(place.glob(f"*/{POLICY_FILE}"))
-    if not (policies or _is_router(place / CONFIG_FILE)):
+    if not (place.is_dir() and (policies or _is_router(place / CONFIG_FILE))):
         raise SetupError(f"{place}: exists and is no router; take another --router-name")
     for policy in policies:
         version = policy.parent.name
@@ -309,7 +309,7 @@ def _check_policy(place: Path, executor: str, teaching: str | None) -> None:
 def _content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
 
 

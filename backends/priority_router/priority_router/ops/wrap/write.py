@@ -151,8 +151,8 @@ def _draft(work: _Work, place: Path, content: bytes) -> _FileMove:
     before = os.stat(place) if place.exists() else None
     write_file(draft, content, before.st_mode & 0o7777 if before is not None else FILE_MODE)
     if before is not None:
-        # Only root may give files away; whoever else writes here owns both, or the change is a small one.
-        with contextlib.suppress(PermissionError):
+        # Where a file cannot be given to its owner, its new owner can still write it.
+        with contextlib.suppress(OSError):
             os.chown(draft, before.st_uid, before.st_gid)
             os.chmod(draft, before.st_mode & 0o7777)
         try:
@@ -205,10 +205,11 @@ class _FileMove(_Move):
     def undo(self) -> None:
         if os.path.lexists(self.draft):
             return
-        if self.old is None:
-            os.unlink(self.place)
-        else:
-            os.replace(self.old, self.place)
+        with contextlib.suppress(FileNotFoundError):  # undone before
+            if self.old is None:
+                os.unlink(self.place)
+            else:
+                os.replace(self.old, self.place)
 
 
 @dataclass(slots=True)
@@ -218,12 +219,14 @@ class _Work:
     Attributes:
         made: folders that did not exist, outermost first.
         scratch: what is removed in any case, existing or not.
-        moves: begun, in order.
+        moves: begun and not undone, in order.
+        left: what could not be undone, in words.
     """
 
     made: list[Path] = field(default_factory=list)
     scratch: list[Path] = field(default_factory=list)
     moves: list[_Move] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
     def make_folders(self, path: Path) -> None:
         """A folder and those above it."""
@@ -233,19 +236,19 @@ class _Work:
             make_folder(folder)
 
     def undo(self) -> list[str]:
-        """Takes everything back.
+        """Takes everything back; once more goes on where an interrupt came.
 
         Returns:
-            What could not be taken back, in words.
+            `left`.
         """
-        left = []
-        for move in reversed(self.moves):
+        while self.moves:
             try:
-                move.undo()
+                self.moves[-1].undo()
             except OSError as error:
-                left.append(_reason(error))
-        if left:
-            return left  # what is left may be needed to mend it
+                self.left.append(_reason(error))
+            self.moves.pop()
+        if self.left:
+            return self.left  # what lies beside it may be needed to mend it
         self.clean()
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models as people have them, before a router is put in front of them: folders that no server has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+IDENTITY = """\
+# The owner's own words.
+name: "model"
+backend: "python"
+max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
+instance_group [ { kind: KIND_CPU count: 1 } ]
+"""
+"""A configuration that has everything a router needs to know."""
+
+
+def model(folder: Path, config: str | bytes = IDENTITY, files: Mapping[str, str | bytes] | None = None) -> Path:
+    """Writes a model's folder.
+
+    Args:
+        folder: must not exist.
+        config: its ``config.pbtxt``.
+        files: further ones by their place in it.
+
+    Returns:
+        The folder.
+    """
+    for name, content in {"config.pbtxt": config, "1/model.py": "", **(files or {})}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, object]:
+    """Everything below a folder: content, mode, and where links lead."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        else:
+            mode = path.stat().st_mode
+            found[name] = (mode, None if path.is_dir() else path.read_bytes())
+    return found
