@@ -65,6 +65,6 @@ def test_what_a_configuration_leaves_open_is_said(text, backend, count, words):
 
 
 def test_what_is_stated_must_be_possible():
-    with pytest.raises(SetupError, match="--instances 3: .* write a multiple of its count, 2"):
+    with pytest.raises(SetupError, match=r"--instances 3: .* write a multiple of its count, 2"):
         of("instance_group { kind: KIND_GPU count: 2 }", stated=3)
     assert of("instance_group [ { count: 2 }, { kind: KIND_CPU count: 1 } ]", stated=5).count == 5

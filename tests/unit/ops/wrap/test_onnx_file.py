@@ -166,7 +166,7 @@ def test_weights_outside_of_the_models_folder_are_refused(tmp_path, location):
 def test_missing_weights_are_refused(tmp_path):
     path = with_data(tmp_path / "a")
     (tmp_path / "a" / "weights.bin").unlink()
-    with pytest.raises(SetupError, match="its weights are in 'weights.bin', which is missing"):
+    with pytest.raises(SetupError, match=r"its weights are in 'weights.bin', which is missing"):
         source.read(path)
 
 

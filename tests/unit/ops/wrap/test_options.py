@@ -25,7 +25,7 @@ def test_without_options_the_classes_are_the_teaching_ones():
     )
     assert (made.teaching, made.default_class, made.levels) == (True, "background", 2)
     assert (made.router_name, made.instances) == (None, None)
-    assert not (made.plain or made.executor_policies or made.dry_run or made.force)
+    assert [made.plain, made.executor_policies, made.dry_run, made.force] == [False] * 4
 
 
 @pytest.mark.parametrize(

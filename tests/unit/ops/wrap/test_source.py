@@ -275,5 +275,5 @@ def test_a_bare_file_that_has_a_configuration_is_left_to_its_folder(tmp_path):
 
 
 def test_a_bare_files_name_must_be_a_models(tmp_path):
-    with pytest.raises(SetupError, match="'my model' has letters .* rename it to letters"):
+    with pytest.raises(SetupError, match=r"'my model' has letters .* rename it to letters"):
         source.read(onnx_models.doubling(tmp_path / "my model.onnx"))

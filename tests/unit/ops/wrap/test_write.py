@@ -57,6 +57,10 @@ def carry_out(repository, into=None):
     write.carry_out(into, folders, files if into == repository else [])
 
 
+def refusing(*_):
+    raise OSError(13, "Permission denied", "model")
+
+
 class Failing:
     """Counts calls that change a file system, and fails one of them, before or after it did its work."""
 
@@ -146,7 +150,7 @@ def test_whatever_else_is_raised_is_passed_on_and_nothing_is_left(tmp_path, erro
 
 def test_the_reason_is_told(tmp_path, monkeypatch):
     repository = world(tmp_path)
-    monkeypatch.setattr(write.os, "rename", lambda *_: (_ for _ in ()).throw(OSError(13, "Permission denied", "model")))
+    monkeypatch.setattr(write.os, "rename", refusing)
     with pytest.raises(SetupError, match="nothing is changed: model: Permission denied"):
         carry_out(repository)
 
@@ -186,13 +190,14 @@ def test_where_undoing_fails_it_says_what_is_left_and_keeps_the_old_file(tmp_pat
     assert kept.read_bytes().startswith(b"# The owner's own words.")
 
 
-def test_a_repository_is_made_with_the_folders_above_it_and_unmade(tmp_path):
+def test_a_repository_is_made_with_the_folders_above_it_and_unmade(tmp_path, monkeypatch):
     repository = world(tmp_path)
     made = tmp_path / "a" / "b" / "c"
     before = snapshot(tmp_path)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SetupError):
-        patch.setattr(write.os, "rename", lambda *_: (_ for _ in ()).throw(OSError(1, "no", "x")))
-        carry_out(repository, made)
+    with monkeypatch.context() as patch:
+        patch.setattr(write.os, "rename", refusing)
+        with pytest.raises(SetupError):
+            carry_out(repository, made)
     assert snapshot(tmp_path) == before
     carry_out(repository, made)
     assert sorted(path.name for path in made.iterdir()) == ["model", "model_router"]
@@ -264,18 +269,18 @@ def test_a_repository_that_is_a_file_system_of_its_own_is_built_inside(tmp_path,
 
 def test_without_hard_links_the_old_file_is_copied(tmp_path, monkeypatch):
     repository = world(tmp_path)
-    monkeypatch.setattr(write.os, "link", lambda *_: (_ for _ in ()).throw(OSError(1, "Operation not permitted")))
+    monkeypatch.setattr(write.os, "link", refusing)
     before = snapshot(tmp_path)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SetupError):
-        done = []
+    done = []
 
-        def replace(old, new, real=os.replace):
-            done.append(new)
-            if len(done) == 2:
-                raise OSError(1, "no", "x")
-            real(old, new)
+    def replace(old, new, real=os.replace):
+        done.append(new)
+        if len(done) == 2:
+            raise OSError(1, "no", "x")
+        real(old, new)
 
-        patch.setattr(write.os, "replace", replace)
+    monkeypatch.setattr(write.os, "replace", replace)
+    with pytest.raises(SetupError):
         carry_out(repository)
     assert snapshot(tmp_path) == before
 

@@ -16,7 +16,9 @@ from pathlib import Path
 from priority_router.ops.lint import check
 from priority_router.ops.lint.check import Located
 from priority_router.ops.rules.finding import CONFIG_FILE
-from priority_router.ops.wrap.plan import POLICY, Plan
+from priority_router.ops.wrap.plan import POLICY, Plan, State
+from priority_router.ops.wrap.router_files import VERSION
+from priority_router.ops.wrap.source import ONNX_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,14 @@ def _build(folder: Path, plan: Plan) -> None:
         for path in repository.iterdir():
             if path.name not in ours:
                 _link(folder / path.name, path)
-    where = {source.name: source.path if source.folder else None, plan.files.name: plan.router.place}
-    for name, texts in ours.items():
-        _model(folder / name, where[name], texts)
-    if not source.folder:
-        version = folder / source.name / "1"
-        version.mkdir(exist_ok=True)
-        _link(version / "model.onnx", source.path)
+    new = plan.executor.state is State.NEW
+    executor = None if new and not source.folder else source.path if new else plan.executor.place
+    _model(folder / source.name, executor, ours[source.name])
+    _model(folder / plan.files.name, plan.router.place, ours[plan.files.name])
+    if executor is None:
+        version = folder / source.name / VERSION
+        version.mkdir()
+        _link(version / ONNX_FILE, source.path)
 
 
 def _model(folder: Path, existing: Path | None, texts: Mapping[str, str]) -> None:
