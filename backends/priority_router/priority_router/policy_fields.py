@@ -72,7 +72,7 @@ MAX_SLOWDOWN: Final = 1_000_000
 """No batch is that many times slower, so it means: fill whatever it costs."""
 
 _CLASS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 HEADER_PREFIX = "header:"
 
 
@@ -140,7 +140,7 @@ def _are_class_sources(value: Sequence[str]) -> bool:
         return False
     for source in value:
         header = source.removeprefix(HEADER_PREFIX) if source.startswith(HEADER_PREFIX) else None
-        if source not in ("tensor", "parameter") and (header is None or not _HEADER_NAME.fullmatch(header)):
+        if source not in ("tensor", "parameter") and (header is None or not HEADER_NAME.fullmatch(header)):
             return False
     return True
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,7 @@ _CHANNEL: Final = [
 ]
 
 
-def ask(address: str, model: str, timeout: float, class_name: str | None = None) -> str:
+def ask(address: str, model: str, timeout: float, class_name: str | None, headers: Mapping[str, str]) -> str:
     """Sends one request of zeros.
 
     Args:
@@ -28,21 +29,24 @@ def ask(address: str, model: str, timeout: float, class_name: str | None = None)
         model: the model to ask.
         timeout: seconds for both calls together.
         class_name: class to ask as; None is the policy's default class.
+        headers: sent as metadata, whose names are in lower case.
 
     Returns:
         What went wrong; empty after a real answer.
     """
+    metadata = {name.lower(): value for name, value in headers.items()}
     deadline = time.monotonic() + timeout
     with tritonclient.grpc.InferenceServerClient(address, channel_args=_CHANNEL) as client:
         try:
-            reply = client.get_model_config(model, as_json=True, client_timeout=timeout)
+            reply = client.get_model_config(model, headers=metadata, as_json=True, client_timeout=timeout)
             inputs = []
             for zeros in zero_inputs(reply["config"], class_name):
                 tensor = tritonclient.grpc.InferInput(zeros.name, list(zeros.shape), zeros.datatype)
                 kind = triton_to_np_dtype(zeros.datatype)
                 tensor.set_data_from_numpy(np.full(zeros.shape, zeros.text if kind is np.object_ else 0, kind))
                 inputs.append(tensor)
-            answer = client.infer(model, inputs, client_timeout=max(0.001, deadline - time.monotonic()))
+            left = max(0.001, deadline - time.monotonic())
+            answer = client.infer(model, inputs, headers=metadata, client_timeout=left)
         except InferenceServerException as error:
             return f"{error.status()}: {error.message()}"
     return "" if answer.get_response().outputs else "the answer has no outputs"

@@ -12,11 +12,13 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import command_line
 from priority_router.ops.probe.question import Unanswerable, encode, zero_inputs
+from priority_router.policy_fields import HEADER_NAME
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 DEFAULT_MODEL: Final = "router"
@@ -42,14 +44,20 @@ def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     started = time.monotonic()
     try:
-        probe(options.url, options.model, options.timeout, options.class_name)
+        probe(options.url, options.model, options.timeout, options.class_name, dict(options.headers))
     except ProbeFailed as reason:
         raise ProbeFailed(f"{options.model} at {options.url}: {reason}") from reason
     command_line.remark(f"{options.model} at {options.url} answered in {(time.monotonic() - started) * 1e3:.0f} ms")
     return 0
 
 
-def probe(url: str, model: str, timeout: float, class_name: str | None = None) -> None:
+def probe(
+    url: str,
+    model: str,
+    timeout: float,
+    class_name: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Sends one request of zeros and waits for a real answer.
 
     Args:
@@ -57,6 +65,7 @@ def probe(url: str, model: str, timeout: float, class_name: str | None = None) -
         model: the model to ask, normally a router.
         timeout: seconds for everything: connecting, reading the configuration, the answer.
         class_name: class to ask as, sent as the input ``CLASS``; None is the policy's default class.
+        headers: sent with both requests, over gRPC as metadata; where a header names the class, the one to ask as.
 
     Raises:
         ProbeFailed: with the reason.
@@ -72,7 +81,7 @@ def probe(url: str, model: str, timeout: float, class_name: str | None = None) -
     except ValueError:
         raise ProbeFailed("not an address: the port is not a number from 0 to 65535") from None
     ask = _ask_grpc if parts.scheme == "grpc" else _ask_http
-    _within(timeout, lambda: ask(parts, model, timeout, class_name))
+    _within(timeout, lambda: ask(parts, model, timeout, class_name, headers))
 
 
 def _within(timeout: float, ask: Callable[[], None]) -> None:
@@ -102,14 +111,17 @@ def _within(timeout: float, ask: Callable[[], None]) -> None:
         raise error
 
 
-def _ask_http(address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None) -> None:
+def _ask_http(
+    address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None, given: Mapping[str, str]
+) -> None:
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=timeout)
     path = f"{address.path.rstrip('/')}/v2/models/{urllib.parse.quote(model, safe='')}"
     try:
-        config = _json_object(_request(connection, "GET", f"{path}/config"))
+        config = _json_object(_request(connection, "GET", f"{path}/config", headers=given))
         body, header_length = encode(zero_inputs(config, class_name))
         headers = {
+            **given,
             "Content-Type": "application/octet-stream",
             "Inference-Header-Content-Length": str(header_length),
         }
@@ -156,13 +168,22 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _ask_grpc(address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None) -> None:
+def _ask_grpc(
+    address: urllib.parse.SplitResult, model: str, timeout: float, class_name: str | None, given: Mapping[str, str]
+) -> None:
     # Optional: the wire needs a package that NVIDIA's server image does not have.
     from priority_router.ops import grpc_probe
 
-    error = grpc_probe.ask(address.netloc, model, timeout, class_name)
+    error = grpc_probe.ask(address.netloc, model, timeout, class_name, given)
     if error:
         raise ProbeFailed(_one_line(error))
+
+
+def _header(word: str) -> tuple[str, str]:
+    name, colon, value = (part.strip() for part in word.partition(":"))
+    if colon and HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable():
+        return name, value
+    raise argparse.ArgumentTypeError(f"{word!r} is not a header; write 'NAME: VALUE'")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -181,6 +202,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="class to ask as, so that a backlog of others does not hold the answer up (default the policy's "
         "default_class)",
+    )
+    parser.add_argument(
+        "--header",
+        dest="headers",
+        metavar="'NAME: VALUE'",
+        type=_header,
+        action="append",
+        default=[],
+        help="sent along, such as the one that names the class where class_sources has a header; may be repeated",
     )
     parser.add_argument(
         "--timeout",
