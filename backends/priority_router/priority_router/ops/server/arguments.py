@@ -38,6 +38,8 @@ class Passed:
         exit_on_error: the server gives up when a model fails to load.
         backend_settings: keys of ``--backend-config=python,...`` that the user sets, with the last value given.
         log_file: where the server writes its log instead of stderr.
+        loaded: models that it loads when it starts; None for all.
+        config_name: file of ``configs/`` that it reads instead of a model's ``config.pbtxt``, where there is one.
     """
 
     words: tuple[str, ...]
@@ -46,21 +48,24 @@ class Passed:
     exit_on_error: bool
     backend_settings: dict[str, str]
     log_file: str | None
+    loaded: frozenset[str] | None = None
+    config_name: str | None = None
 
 
-def read(words: Sequence[str], least_pool: int) -> Passed:
+def read(words: Sequence[str], least_pool: int | None) -> Passed:
     """Reads what follows ``--``.
 
     Args:
         words: arguments for tritonserver; those it does not know are its own to refuse.
-        least_pool: threads that the routers need in the Python backend's pool.
+        least_pool: threads that the routers need in the Python backend's pool; None where that is not known yet.
 
     Raises:
         SetupError: an option that `serve` sets itself, or a value that would break what it promises.
     """
     switches = {"allow-http": True, "allow-grpc": True, "allow-metrics": True, "exit-on-error": True}
     settings: dict[str, str] = {}
-    log_file = None
+    last: dict[str, str] = {}
+    named: set[str] = set()
     for name, value in _options(words):
         # tritonserver takes unique beginnings of its option names, too.
         own = next((option for option in _OWN if name and option.startswith(name)), None)
@@ -71,18 +76,24 @@ def read(words: Sequence[str], least_pool: int) -> Passed:
         elif name == "backend-config" and value.startswith("python,"):
             key, _, setting = value.removeprefix("python,").partition("=")
             settings[key] = setting
-        elif name == "log-file":
-            log_file = value
+        elif name == "load-model":
+            named.add(value)
+        else:
+            last[name] = value
     if not switches["allow-http"]:
         raise SetupError("--allow-http=false cannot be passed on: serve learns over HTTP whether the models serve")
-    _check_pool(settings.get("thread-pool-size"), least_pool)
+    if least_pool is not None:
+        _check_pool(settings.get("thread-pool-size"), least_pool)
+    chosen = last.get("model-control-mode") == "explicit" and "*" not in named
     return Passed(
         tuple(words),
         grpc=switches["allow-grpc"],
         metrics=switches["allow-metrics"],
         exit_on_error=switches["exit-on-error"],
         backend_settings=settings,
-        log_file=log_file,
+        log_file=last.get("log-file"),
+        loaded=frozenset(named) if chosen else None,
+        config_name=last.get("model-config-name"),
     )
 
 

@@ -10,11 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from priority_router.errors import SetupError
 from priority_router.ops import command_line
+from priority_router.ops.server import linting
 from priority_router.ops.server.log import ForwardedLog
 from priority_router.ops.server.process import DRAIN_SECONDS, LAST_WORDS_SECONDS, STOP_SECONDS, Server
 from priority_router.ops.server.watch import Watch
@@ -56,6 +58,8 @@ def main(words: Sequence[str]) -> int:
     )
     orders = _Orders(server)
     try:
+        if options.lint:
+            _say(*linting.check([Path(folder) for folder in options.model_repository], passed))
         return _run(server, orders, log)
     except SetupError:
         if orders.stop.is_set():
@@ -153,6 +157,12 @@ def _parser() -> argparse.ArgumentParser:
         default=READY_SECONDS,
         metavar="SECONDS",
         help="give up when the models do not serve by then (default %(default)g)",
+    )
+    parser.add_argument(
+        "--no-lint",
+        dest="lint",
+        action="store_false",
+        help="start whatever `priority-router lint` says of the repositories",
     )
     return parser
 

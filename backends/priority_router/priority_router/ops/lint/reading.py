@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model repositories from the disk: what rules look at, and what keeps a file from being read.
+
+Law: a folder is read as Triton does it, every folder a model, hidden ones and links included, a configuration or none;
+whatever lies there, nothing waits, nothing large is read, and nothing but a missing package is raised.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from priority_router.config import POLICY_FILE, load_policy
+from priority_router.errors import PolicyError, SetupError
+from priority_router.ops.lint import onnx_tensors
+from priority_router.ops.pbtxt.document import Document, Position, faults, read_text
+from priority_router.ops.pbtxt.error import PbtxtError
+from priority_router.ops.rules import configs
+from priority_router.ops.rules.catalogue import files as rules
+from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
+from priority_router.ops.rules.models import Model, OnnxTensors, Repository
+
+MOST_BYTES: Final = 1_000_000
+"""Of a file that is read as text: many times what anybody writes, and still read within seconds."""
+
+_ONNX_FILE: Final = "model.onnx"
+_RULES: Final = {"unknown_field": rules.UNKNOWN_FIELD, "placeholder": rules.PLACEHOLDER}
+"""Of the kinds of faults that have a rule of their own."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """What was read.
+
+    Attributes:
+        models: by name; those whose configuration can be read.
+        unreadable: names of the others.
+        folders: of all models, by name.
+        documents: configurations that can be read, by the model's name.
+        found: faults of files, each with its place in the file; None for the file as a whole.
+        remarks: one line for each thing that was left out.
+    """
+
+    models: dict[str, Model] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+    folders: dict[str, Path] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
+    found: list[tuple[Finding, Position | None]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def repository(self, thread_pool_size: int | None) -> Repository:
+        """For rules; ``thread_pool_size`` as there."""
+        return Repository(self.models, frozenset(self.unreadable), thread_pool_size)
+
+
+def check_repositories(repositories: Sequence[Path]) -> None:
+    """Refuses what cannot be a repository.
+
+    Raises:
+        SetupError: not a folder of this machine, one model's own folder, or named twice.
+    """
+    seen: set[Path] = set()
+    for repository in repositories:
+        if "://" in str(repository) or ":/" in str(repository):
+            raise SetupError(f"model repository {repository}: only folders of this machine are read; copy it to one")
+        try:
+            if not repository.is_dir():
+                raise SetupError(
+                    f"model repository {repository}: no such folder; name the folder that the models' own lie in"
+                )
+            if (repository / CONFIG_FILE).exists():
+                raise SetupError(f"{repository} is the folder of one model; name the folder above it")
+            os.scandir(repository).close()
+        except OSError as error:
+            raise SetupError(f"model repository {repository} cannot be read ({error.strerror})") from error
+        if repository.resolve() in seen:
+            raise SetupError(f"model repository {repository} is named twice; name each one once")
+        seen.add(repository.resolve())
+
+
+def read(repositories: Sequence[Path]) -> Contents:
+    """Reads every model of some repositories.
+
+    Raises:
+        SetupError: see `check_repositories`.
+        ModuleNotFoundError: tritonclient or protobuf is not installed.
+    """
+    check_repositories(repositories)
+    contents = Contents()
+    for repository in repositories:
+        for name, folder in _folders(repository, contents):
+            if name in contents.folders:
+                first = contents.folders[name].parent
+                what = f"model {name} lies in {first} and in {folder.parent} as well: Triton loads neither"
+                _add(contents, Finding(rules.DUPLICATE, Place(name, ""), what, "rename or remove one of the two"))
+                continue
+            contents.folders[name] = folder
+            _read_model(name, folder, contents)
+    return contents
+
+
+def _folders(repository: Path, contents: Contents) -> Iterator[tuple[str, Path]]:
+    for path in sorted(repository.iterdir()):
+        try:
+            if stat.S_ISDIR(path.stat().st_mode):
+                yield path.name, path
+        except OSError as error:
+            contents.folders.setdefault(path.name, path)
+            contents.unreadable.add(path.name)
+            _add(contents, _dead_link(path.name, "", path, error, "no model of this repository"))
+
+
+def _read_model(name: str, folder: Path, contents: Contents) -> None:
+    try:
+        files = frozenset(_files(name, folder, contents))
+    except OSError as error:
+        contents.unreadable.add(name)
+        what = f"the folder of {name} cannot be read ({error.strerror})"
+        _add(contents, Finding(rules.UNPARSABLE, Place(name, ""), what, "let the server's user read it"))
+        return
+    config: Mapping[str, object] = {}
+    if CONFIG_FILE in files:
+        document = _read_config(name, folder / CONFIG_FILE, contents)
+        if document is None:
+            contents.unreadable.add(name)
+            return
+        contents.documents[name] = document
+        contents.found += _oddities(name, document)
+        config = document.as_json()
+    versions = tuple(sorted(int(version) for version in _versions(folder)))
+    if not versions and CONFIG_FILE not in files:
+        contents.unreadable.add(name)
+        what = (
+            f"folder {name} has neither {CONFIG_FILE} nor a version folder, and Triton takes every folder of a "
+            "repository, hidden ones too, for a model: it refuses to load it"
+        )
+        _add(contents, Finding(rules.NO_VERSION, Place(name, ""), what, "move the folder out of the repository"))
+        return
+    model = Model(name, config, versions=versions, files=files)
+    served = configs.served_versions(model)
+    if served:
+        model = _with_version(model, folder, str(served[-1]), contents)
+    contents.models[name] = model
+
+
+def _with_version(model: Model, folder: Path, version: str, contents: Contents) -> Model:
+    """What lies in the version that is looked at: the highest that serves."""
+    if not model.is_router:
+        return replace(model, onnx=_read_onnx(model, folder / version, contents))
+    name = f"{version}/{POLICY_FILE}"
+    model = replace(model, policy_file=name)
+    path, where = folder / name, f"{model.name}/{name}"
+    if name not in (model.files or ()):
+        return model
+    if reason := _no_file(path):
+        return replace(model, policy_error=f"{where} {reason}; write it as a file")
+    if _is_large(path, where, contents):
+        return model
+    try:
+        return replace(model, policy=load_policy(path))
+    except PolicyError as error:
+        return replace(model, policy_error=f"{where}: {str(error).removeprefix(f'{path}: ')}")
+
+
+def _read_onnx(model: Model, folder: Path, contents: Contents) -> OnnxTensors | None:
+    if configs.backend(model) not in ("", "onnxruntime"):
+        return None
+    path = folder / str(model.config.get("default_model_filename") or _ONNX_FILE)
+    if path.is_dir():  # where the weights lie in files of their own
+        path /= _ONNX_FILE
+    if not path.is_file():
+        return None
+    where = f"{model.name}/{folder.name}/{path.name}"
+    try:
+        return onnx_tensors.read(path)
+    except (OSError, onnx_tensors.OnnxError) as error:
+        contents.remarks.append(f"{where}: {error}")
+    except ModuleNotFoundError:
+        contents.remarks.append(f"{where}: that needs the package onnx")
+    return None
+
+
+def _read_config(name: str, path: Path, contents: Contents) -> Document | None:
+    where = f"{name}/{CONFIG_FILE}"
+    if reason := _no_file(path):
+        _add(contents, Finding(rules.UNPARSABLE, Place(name), f"{where} {reason}", "write it as a file"))
+        return None
+    if _is_large(path, where, contents):
+        return None
+    try:
+        return Document.read(path)
+    except PbtxtError as first:
+        for fault in _all_faults(path, first):
+            found = Finding(_RULES.get(fault.kind, rules.UNPARSABLE), Place(name), fault.what, fault.fix)
+            _add(contents, found, Position(fault.line, fault.column) if fault.line else None)
+    return None
+
+
+def _all_faults(path: Path, first: PbtxtError) -> list[PbtxtError]:
+    try:
+        return faults(read_text(path), str(path)) or [first]
+    except PbtxtError as error:
+        return [error]
+
+
+def _oddities(name: str, document: Document) -> Iterator[tuple[Finding, Position]]:
+    """What protobuf takes, and its writer hardly means."""
+    for repeat in document.repeats():
+        *dropped, last = (f"line {position.line}" for position in repeat.positions)
+        what = f"{_dotted(repeat.path)} is written in {configs.joined(dropped, 'and')} and again in {last}, which wins"
+        fix = f"remove the entry in {configs.joined(dropped, 'and')}, or that in {last}"
+        yield Finding(rules.REPEATED_KEY, Place(name, path=repeat.path), what, fix), repeat.positions[-1]
+    for octal in document.octals():
+        what = f"{octal.text} in {_dotted(octal.path)} is octal and means {octal.value}"
+        fix = f"write {octal.text.lstrip('0') or '0'}, or {octal.value} if that is meant"
+        yield Finding(rules.OCTAL, Place(name, path=octal.path), what, fix), octal.position
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _files(name: str, folder: Path, contents: Contents) -> Iterator[str]:
+    """What lies in a model's folder, and in the folders in that; deeper ones may have any number of files."""
+    for path in sorted(folder.iterdir()):
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            _add(contents, _dead_link(name, path.name, path, error, f"{name}"))
+            continue
+        yield path.name
+        if is_folder:
+            yield from (f"{path.name}/{inner}" for inner in sorted(os.listdir(path)))
+
+
+def _versions(folder: Path) -> Iterator[str]:
+    """Names of version folders, as Triton takes them: without leading zeros."""
+    for path in folder.iterdir():
+        name = path.name
+        if name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") and path.is_dir():
+            yield name
+
+
+def _no_file(path: Path) -> str:
+    """Why it is not opened: opening a pipe waits for its writer."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode):
+        return ""
+    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
+
+
+def _is_large(path: Path, where: str, contents: Contents) -> bool:
+    """Whether a text is left out for its size."""
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        contents.remarks.append(f"{where}: it has {size / 1e6:.0f} MB, and lint reads up to {MOST_BYTES / 1e6:.0f}")
+    return size > MOST_BYTES
+
+
+def _dead_link(model: str, file: str, path: Path, error: OSError, lost: str) -> Finding:
+    target = f" to {os.readlink(path)}" if path.is_symlink() else ""
+    what = f"{path.name} is a link{target} that leads nowhere ({error.strerror}): Triton gives up and loads {lost}"
+    return Finding(rules.DEAD_LINK, Place(model, file), what, f"remove the link {path}, or correct it")
+
+
+def _add(contents: Contents, finding: Finding, position: Position | None = None) -> None:
+    contents.found.append((finding, position))
