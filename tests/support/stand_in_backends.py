@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import tritonclient.grpc
 from priority_router.ops.server import installation
 from tritonclient.grpc.model_config_pb2 import DataType
@@ -24,6 +25,9 @@ from support import stand_in
 Array = np.ndarray[Any, Any]
 
 MODEL = Path(__file__).with_name("any_model.py")
+MODEL_FILES = {"onnxruntime": "model.onnx", "python": "model.py", "pytorch": "model.pt", "tensorrt": "model.plan"}
+"""What backends look for where the configuration names no file; of the others it is not asked."""
+
 FREE_LENGTH = 2
 """Of dimensions that each request chooses."""
 
@@ -42,21 +46,44 @@ def environment() -> dict[str, str]:
     return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
-def write_model(folder: Path, text: bytes, config: Any) -> None:
+def write_model(folder: Path, text: bytes, config: Any, backend: str) -> None:
     """A model's folder with everything that its configuration asks for.
 
     Args:
         folder: not there yet.
         text: of its config.pbtxt.
         config: what that means.
+        backend: that runs it.
     """
     (folder / "1").mkdir(parents=True)
     (folder / "config.pbtxt").write_bytes(text)
-    if config.backend == "python":
-        shutil.copy(MODEL, folder / "1" / (config.default_model_filename or "model.py"))
+    file = config.default_model_filename or MODEL_FILES.get(backend)
+    if backend == "python":
+        shutil.copy(MODEL, folder / "1" / file)
+    elif backend == "onnxruntime":
+        onnx.save(_empty_graph(config), folder / "1" / file)
+    elif file:
+        (folder / "1" / file).touch()
     for output in config.output:
         if output.label_filename:
             (folder / output.label_filename).write_text("one\ntwo\n")
+
+
+def _empty_graph(config: Any) -> onnx.ModelProto:
+    """An ONNX model with a configuration's tensors, and nothing that computes them."""
+
+    def declared(entries: Any) -> list[onnx.ValueInfoProto]:
+        return [
+            onnx.helper.make_tensor_value_info(e.name, onnx.TensorProto.FLOAT, _model_dims(config, e)) for e in entries
+        ]
+
+    graph = onnx.helper.make_graph([], "empty", declared(config.input), declared(config.output))
+    return onnx.helper.make_model(graph)
+
+
+def _model_dims(config: Any, entry: Any) -> list[int | None]:
+    dims = entry.reshape.shape if entry.HasField("reshape") else entry.dims
+    return [*([None] if config.max_batch_size else []), *(None if dim < 0 else dim for dim in dims)]
 
 
 def inputs(config: Any, marks: Sequence[int]) -> list[Any]:

@@ -11,7 +11,7 @@ from priority_router.interface import BACKEND, CLASS_TENSOR, TIMING_OUTPUTS
 from priority_router.ops.pbtxt import document
 from support import corpus, pbtxt_reading
 from support.pbtxt_spellings import SPELLINGS, used
-from tritonclient.grpc.model_config_pb2 import ModelInstanceGroup
+from tritonclient.grpc.model_config_pb2 import DataType, ModelInstanceGroup
 
 LEAST_FILES = 45
 LEAST_PUBLIC_SHAPES = 28
@@ -35,8 +35,8 @@ def on_gpus(config):
     return any(group.kind == ModelInstanceGroup.KIND_GPU for group in config.instance_group)
 
 
-def names(config):
-    return {io.name for io in (*config.input, *config.output)}
+def tensors(config):
+    return (*config.input, *config.output)
 
 
 def parses(entry):
@@ -53,8 +53,14 @@ TRUE_REASONS = {
     "ensemble": lambda config: config.HasField("ensemble_scheduling"),
     "router": lambda config: config.backend == BACKEND,
     "tensors": lambda config: not config.input and not config.output,
-    "names": lambda config: config.backend != BACKEND and {CLASS_TENSOR, *TIMING_OUTPUTS} & names(config),
-    "shape_tensor": lambda config: any(io.is_shape_tensor for io in (*config.input, *config.output)),
+    "names": lambda config: (
+        config.backend != BACKEND and {CLASS_TENSOR, *TIMING_OUTPUTS} & {io.name for io in tensors(config)}
+    ),
+    "shape_tensor": lambda config: any(io.is_shape_tensor for io in tensors(config)),
+    "format": lambda config: any(io.is_non_linear_format_io for io in tensors(config)),
+    "type": lambda config: any(io.data_type == DataType.Value("TYPE_BF16") for io in tensors(config)),
+    "order": lambda config: config.dynamic_batching.preserve_ordering,
+    "size": lambda config: config.platform == "tensorrt_plan" and not config.max_batch_size,
     "placeholder": lambda config: "${" in str(config),
 }
 
