@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 IDENTITY = """\
 # The owner's own words.
@@ -36,9 +37,9 @@ def model(folder: Path, config: str | bytes = IDENTITY, files: Mapping[str, str 
     return folder
 
 
-def snapshot(folder: Path) -> dict[str, object]:
+def snapshot(folder: Path) -> dict[str, Any]:
     """Everything below a folder: content, mode, and where links lead."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_symlink():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from priority_router.errors import PriorityRouterError, SetupError
@@ -45,7 +46,7 @@ def test_the_name_is_the_configurations_or_else_the_folders(tmp_path, monkeypatc
     assert source.read(model(tmp_path / "folder", IDENTITY)).name == "model"
     assert source.read(model(tmp_path / "other", unnamed)).name == "other"
     monkeypatch.chdir(tmp_path / "other" / "1")
-    assert source.read(source.Path("..")).name == "other"
+    assert source.read(Path("..")).name == "other"
     (tmp_path / "link").symlink_to("other")
     assert source.read(tmp_path / "link").name == "link"
 

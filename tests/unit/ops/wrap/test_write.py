@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 from priority_router.errors import SetupError
@@ -16,10 +17,7 @@ from priority_router.ops.wrap.write import NewContent, NewFolder
 from support.bare_models import model, snapshot
 
 CALLS = (
-    *(
-        (write.os, name)
-        for name in ("mkdir", "chmod", "rename", "replace", "link", "unlink", "open", "chown", "symlink")
-    ),
+    *((os, name) for name in ("mkdir", "chmod", "rename", "replace", "link", "unlink", "open", "chown", "symlink")),
     (shutil, "copy2"),
 )
 """Everything that changes a file system here."""
@@ -46,7 +44,7 @@ def carry_out(repository, into=None):
         copying.copy(source, folder, {copying.place_of(source, "config.pbtxt"): b"new"})
 
     def fill_router(folder):
-        copying.place_files(folder, {}, {copying.Path("config.pbtxt"): b"r", copying.Path("1/policy.toml"): b"p"})
+        copying.place_files(folder, {}, {Path("config.pbtxt"): b"r", Path("1/policy.toml"): b"p"})
 
     files = [
         NewContent(into / "executor" / "config.pbtxt", b"changed"),
@@ -150,7 +148,7 @@ def test_whatever_else_is_raised_is_passed_on_and_nothing_is_left(tmp_path, erro
 
 def test_the_reason_is_told(tmp_path, monkeypatch):
     repository = world(tmp_path)
-    monkeypatch.setattr(write.os, "rename", refusing)
+    monkeypatch.setattr(os, "rename", refusing)
     with pytest.raises(SetupError, match="nothing is changed: model: Permission denied"):
         carry_out(repository)
 
@@ -183,7 +181,7 @@ def test_where_undoing_fails_it_says_what_is_left_and_keeps_the_old_file(tmp_pat
             raise OSError(5, "Input/output error", str(old), None, str(new))
         real(old, new)
 
-    monkeypatch.setattr(write.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(SetupError, match=r"Input/output error; undoing it failed, which leaves .*config.pbtxt: Input"):
         carry_out(repository)
     (kept,) = repository.glob("executor/.priority-router-wrap-*.old")
@@ -195,7 +193,7 @@ def test_a_repository_is_made_with_the_folders_above_it_and_unmade(tmp_path, mon
     made = tmp_path / "a" / "b" / "c"
     before = snapshot(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(write.os, "rename", refusing)
+        patch.setattr(os, "rename", refusing)
         with pytest.raises(SetupError):
             carry_out(repository, made)
     assert snapshot(tmp_path) == before
@@ -230,14 +228,14 @@ def test_modes_and_links_stay(tmp_path):
         "router/2": 0o755,
     }
     assert stat.S_IMODE((repository / "model_router" / "config.pbtxt").stat().st_mode) == 0o644
-    assert (repository / "model" / "2").readlink() == copying.Path("1")
+    assert (repository / "model" / "2").readlink() == Path("1")
     assert not (repository / "model" / "1" / "shared").is_symlink()
 
 
 def test_a_server_that_polls_meanwhile_sees_no_folder_that_is_no_model(tmp_path, monkeypatch):
     """Triton takes every folder of a repository for a model, hidden or not."""
     repository = world(tmp_path)
-    seen = set()
+    seen: set[str] = set()
 
     def watching(real):
         def call(*args, **kwargs):
@@ -257,11 +255,11 @@ def test_a_repository_that_is_a_file_system_of_its_own_is_built_inside(tmp_path,
     real = os.rename
 
     def rename(old, new):
-        if (repository in copying.Path(old).parents) != (repository in copying.Path(new).parents):
+        if (repository in Path(old).parents) != (repository in Path(new).parents):
             raise OSError(18, "Invalid cross-device link", str(old), None, str(new))
         real(old, new)
 
-    monkeypatch.setattr(write.os, "rename", rename)
+    monkeypatch.setattr(os, "rename", rename)
     carry_out(repository)
     assert sorted(path.name for path in repository.iterdir()) == ["executor", "model", "model_router", "router"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside", "repository"]
@@ -269,7 +267,7 @@ def test_a_repository_that_is_a_file_system_of_its_own_is_built_inside(tmp_path,
 
 def test_without_hard_links_the_old_file_is_copied(tmp_path, monkeypatch):
     repository = world(tmp_path)
-    monkeypatch.setattr(write.os, "link", refusing)
+    monkeypatch.setattr(os, "link", refusing)
     before = snapshot(tmp_path)
     done = []
 
@@ -279,7 +277,7 @@ def test_without_hard_links_the_old_file_is_copied(tmp_path, monkeypatch):
             raise OSError(1, "no", "x")
         real(old, new)
 
-    monkeypatch.setattr(write.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(SetupError):
         carry_out(repository)
     assert snapshot(tmp_path) == before
