@@ -7,7 +7,6 @@ import contextlib
 import functools
 import http.client
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,7 +36,6 @@ FAILING = Executor(
 LIMITED = Executor(
     "limited",
     max_batch_size=1,
-    batch_seconds=1.0,
     batching=(
         "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
         "  priority_queue_policy { key: 1 value { max_queue_size: 1 } }\n"
@@ -47,7 +45,6 @@ LIMITED = Executor(
 TIMED = Executor(
     "timed",
     max_batch_size=1,
-    sleep_tags={50: 0.8},
     batching=(
         "dynamic_batching { priority_levels: 2 default_priority_level: 2\n"
         "  priority_queue_policy { key: 1 value { default_timeout_microseconds: 50000 } }\n"
@@ -101,9 +98,9 @@ class TestClass:
         ],
     )
     def test_each_source_counts(self, system: Fleet, infer: Any, call: Call, label: str) -> None:
-        before = system.outcomes().get((label, "success"), 0)
+        before = system.outcomes()[label, "success"]
         assert infer("router", call).ok
-        eventually(lambda: system.outcomes().get((label, "success"), 0) == before + 1)
+        eventually(lambda: system.outcomes()[label, "success"] == before + 1)
 
     @pytest.mark.parametrize(
         ("call", "said"),
@@ -119,10 +116,10 @@ class TestClass:
         ],
     )
     def test_a_wrong_class_is_the_callers_mistake(self, system: Fleet, infer: Any, call: Call, said: str) -> None:
-        before = system.outcomes().get(("_none", "invalid"), 0)
+        before = system.outcomes()["_none", "invalid"]
         reply = infer("router", call)
         assert (reply.code, said in reply.message) == ("INVALID_ARGUMENT", True), reply.message
-        eventually(lambda: system.outcomes().get(("_none", "invalid"), 0) == before + 1)
+        eventually(lambda: system.outcomes()["_none", "invalid"] == before + 1)
 
     @pytest.mark.parametrize(
         "tensor", [np.full((1, 2), b"bulk", object), np.full((2, 1), b"bulk", object), np.ones((1, 1), np.int64)]
@@ -131,10 +128,10 @@ class TestClass:
         assert infer("router", Call(tag=1, inputs={"CLASS": tensor})).code == "INVALID_ARGUMENT"
 
     def test_an_unknown_class_may_be_served_and_is_counted(self, system: Fleet, infer: Any) -> None:
-        before = system.metric("unknown_class_total", "lenient"), system.outcomes("lenient").get((BULK, "success"), 0)
+        before = system.metric("unknown_class_total", "lenient"), system.outcomes("lenient")[BULK, "success"]
         assert infer("lenient", Call(tag=1, traffic_class="gold")).ok
         eventually(lambda: system.metric("unknown_class_total", "lenient") == before[0] + 1)
-        eventually(lambda: system.outcomes("lenient").get((BULK, "success"), 0) == before[1] + 1)
+        eventually(lambda: system.outcomes("lenient")[BULK, "success"] == before[1] + 1)
 
     @pytest.mark.parametrize("model", ["failing", "router"])
     def test_no_rows_are_refused_by_triton_itself(self, system: Fleet, infer: Any, model: str) -> None:
@@ -263,38 +260,43 @@ class TestExecutor:
         ],
     )
     def test_its_own_errors_keep_their_text(self, system: Fleet, infer: Any, tag: int, text: str, code: str) -> None:
-        before = system.outcomes().get((INTERACTIVE, "executor_error"), 0)
+        before = system.outcomes()[INTERACTIVE, "executor_error"]
         direct, routed = infer("failing", Call(tag=tag)), infer("router", Call(tag=tag, traffic_class=INTERACTIVE))
         assert (direct.code, direct.message) == (code, text)
         assert text in routed.message
         assert routed.code in (code, LOST_CODE)
-        eventually(lambda: system.outcomes().get((INTERACTIVE, "executor_error"), 0) == before + 1)
+        eventually(lambda: system.outcomes()[INTERACTIVE, "executor_error"] == before + 1)
 
     def test_its_own_queue_limit_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
-        """Case 3. Two wait: one in Triton's queue, one in flight."""
-        fill = [system.client.send("limited", Call(tag=tag)) for tag in range(6)]
-        eventually(lambda: any(future.done() and not future.result().ok for future in fill))
-        routed = system.client.infer("router_limited", Call(tag=100, traffic_class=BULK))
-        replies = [future.result() for future in fill]
-        refused = [reply for reply in replies if not reply.ok]
-        assert refused
-        assert all(reply.code == "UNAVAILABLE" and "Exceeds maximum queue size" in reply.message for reply in refused)
-        assert (routed.code, "Exceeds maximum queue size" in routed.message) == ("UNAVAILABLE", True), routed
+        """Case 3. Two get in: one runs, one waits in Triton's queue."""
+        with system.records["limited"].shut():
+            fill = [system.client.send("limited", Call(tag=0))]
+            eventually(lambda: system.records["limited"].held() == 1)
+            fill += [system.client.send("limited", Call(tag=tag)) for tag in range(1, 6)]
+            eventually(lambda: sum(future.done() for future in fill) == 4)
+            routed = system.client.infer("router_limited", Call(tag=100, traffic_class=BULK))
+            refused = [future.result() for future in fill if future.done()]
+        assert sum(future.result().ok for future in fill) == 2
+        for reply in [*refused, routed]:
+            assert (reply.code, "Exceeds maximum queue size" in reply.message) == ("UNAVAILABLE", True), reply
 
     def test_its_own_queue_timeout_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
-        blocker = system.client.send("timed", Call(tag=50))
-        time.sleep(0.2)
-        direct, routed = system.client.send("timed", Call(tag=2)), system.client.send("router_timed", Call(tag=3))
+        with system.records["timed"].shut():
+            blocker = system.client.send("timed", Call(tag=50))
+            eventually(lambda: system.records["timed"].held() == 1)
+            late = [system.client.send("timed", Call(tag=2)), system.client.send("router_timed", Call(tag=3))]
+            # While every instance is busy, Triton looks for expired requests every 500 ms.
+            eventually(lambda: all(future.done() for future in late))
         assert blocker.result().ok
-        for reply in (direct.result(), routed.result()):
+        for reply in (future.result() for future in late):
             assert (reply.code, "Request timeout expired" in reply.message) == ("UNAVAILABLE", True), reply
 
     def test_a_missing_one_is_unavailable_and_named(self, system: Fleet, infer: Any) -> None:
-        before = system.outcomes("router_nowhere").get((BULK, "unavailable"), 0)
+        before = system.outcomes("router_nowhere")[BULK, "unavailable"]
         reply = infer("router_nowhere", Call(tag=1))
         assert reply.code == "UNAVAILABLE"
         assert "executor 'nowhere' is not serving" in reply.message
-        eventually(lambda: system.outcomes("router_nowhere").get((BULK, "unavailable"), 0) == before + 1)
+        eventually(lambda: system.outcomes("router_nowhere")[BULK, "unavailable"] == before + 1)
 
 
 def test_bad_requests_and_failing_calls_leave_their_neighbours_alone(system: Fleet) -> None:

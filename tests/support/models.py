@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +132,11 @@ class Record:
 
     def held(self) -> int:
         """Instances that stand before the shut door: with a batch, or loading."""
-        return len(list(self.path.parent.glob(f"{self.path.name}.*.held")))
+        return len(self._held())
+
+    def held_rows(self) -> int:
+        """Rows of their batches."""
+        return sum(int(path.read_text() or "0") for path in self._held())
 
     def batches(self) -> list[Batch]:
         """Every batch since the last `forget`."""
@@ -145,6 +150,19 @@ class Record:
     def forget(self) -> None:
         """Leaves out what ran until now."""
         self._seen += len(self.batches())
+
+    def _held(self) -> list[Path]:
+        return list(self.path.parent.glob(f"{self.path.name}.*.held"))
+
+
+STALL_SECONDS = 0.4
+"""Longer than anything that is not Triton's batcher asleep, for 0.5 s, while an instance is free and requests wait."""
+
+
+def stalls(batches: Sequence[Batch]) -> int:
+    """How often the one instance of an executor that always had work stood idle for so long."""
+    ordered = sorted(batches, key=lambda batch: batch.start)
+    return sum(after.start - before.end > STALL_SECONDS for before, after in itertools.pairwise(ordered))
 
 
 def write_executor(repository: Path, executor: Executor) -> Record:

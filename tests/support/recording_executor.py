@@ -49,7 +49,7 @@ class TritonPythonModel:
         every_tag = [tag for request_tags in tags for tag in request_tags]
         if self.exit_tags & set(every_tag):
             os._exit(9)
-        self.pass_the_door()
+        self.pass_the_door(sum(rows))
         slept = sum(self.sleep_tags.get(str(tag), 0) for tag in every_tag)
         time.sleep(self.batch_seconds + self.row_seconds * sum(rows) + slept)
         end = time.monotonic()
@@ -59,9 +59,9 @@ class TritonPythonModel:
             record.write(json.dumps(entry) + "\n")
         return [self.answer(*pair) for pair in zip(inputs, tags, strict=True)]
 
-    def pass_the_door(self) -> None:
+    def pass_the_door(self, rows: int = 0) -> None:
         if self.door.exists():
-            self.held.touch()
+            self.held.write_text(str(rows))
             while self.door.exists():
                 time.sleep(0.002)
             self.held.unlink()
