@@ -116,6 +116,12 @@ _IN_MICROSECONDS: Final = "_microseconds"
 _SHORT: Final = 12
 """Fields of a message that are few enough to name them all."""
 
+_LONGEST_NAME: Final = 64
+"""Characters; what is longer is no slip of the pen."""
+
+_LONGEST_ENUM: Final = 10
+"""Characters; what is longer may not fit into 32 bits."""
+
 _LONGEST_NUMBER: Final = 16
 """Digits; Triton's own numbers have no more than 20."""
 
@@ -138,11 +144,10 @@ def advice(top: Any, path: tuple[str, ...], message: Any, field: Field) -> str:
         target = _elsewhere(top).get(name) or _elsewhere(top).get(f"{base}{_IN_MICROSECONDS}" if factor else "")
     if target is not None:
         return _sentence(path, target, _value(field, factor, target))
-    if close := difflib.get_close_matches(name, message.fields_by_name, n=1):
-        return _sentence(path, (*path, close[0]), "")
-    known = {**dict.fromkeys(HABITS), **_elsewhere(top)}
-    if close := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
-        return _sentence(path, HABITS.get(close[0]) or _elsewhere(top)[close[0]], "")
+    if close := _nearest(tuple(message.fields_by_name), name, 0.6):
+        return _sentence(path, (*path, close), "")
+    if close := _nearest((*HABITS, *_elsewhere(top)), name, 0.8):
+        return _sentence(path, HABITS.get(close) or _elsewhere(top)[close], "")
     names = list(message.fields_by_name)
     known_here = f" (known here: {', '.join(names)})" if 0 < len(names) <= _SHORT else ""
     return f"remove it{known_here}; if your server knows it, upgrade tritonclient"
@@ -151,14 +156,14 @@ def advice(top: Any, path: tuple[str, ...], message: Any, field: Field) -> str:
 def unknown_value(field: Any, token: Token) -> tuple[str, str] | None:
     """What is wrong with the value of an enum and what to write; None where it is one of its names, or a number."""
     values = field.enum_type.values_by_name
-    if token.sort is Sort.NUMBER or token.text in values:
+    if token.text in values or (token.sort is Sort.NUMBER and len(token.text) < _LONGEST_ENUM):
         return None
     bare = token.text[1:-1] if token.sort is Sort.STRING else token.text
     first = f"{next(iter(values)).partition('_')[0]}_"
     shared = first if all(value.startswith(first) for value in values) else ""
     name = bare.upper().removeprefix(shared)
-    close = difflib.get_close_matches(f"{shared}{_VALUES.get(name, name)}", values, n=1)
-    advice = f"write {close[0] if close else 'one of ' + ', '.join(values)}"
+    close = _nearest(tuple(value.removeprefix(shared) for value in values), _VALUES.get(name, name), 0.6)
+    advice = f"write {shared}{close}" if close else f"write one of {', '.join(values)}"
     if token.sort is Sort.STRING:
         return f"{field.name} is a name, not a text", f"{advice} without quotes"
     return f"{field.name} has no value {shown(bare)}", advice
@@ -170,6 +175,13 @@ def _without_unit(name: str) -> tuple[str, int]:
         if name.endswith(unit):
             return name.removesuffix(unit), factor
     return name, 0
+
+
+@functools.lru_cache(4096)
+def _nearest(known: tuple[str, ...], name: str, alike: float) -> str:
+    """The one of several names that is most like another; empty where none is."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=alike) if len(name) < _LONGEST_NAME else []
+    return close[0] if close else ""
 
 
 def _habit(message: Any, path: tuple[str, ...], name: str) -> tuple[str, ...] | None:
@@ -212,7 +224,7 @@ def _value(field: Field, factor: int, target: tuple[str, ...]) -> str:
 
 def _sentence(path: tuple[str, ...], target: tuple[str, ...], value: str) -> str:
     """Says where a field belongs."""
-    shared = len(path) if target[: len(path)] == path else 0
+    shared = len(path) if target[: len(path)] == path and target != path else 0
     inner = target[shared:]
     written = f"{inner[-1]}: {value}" if value else inner[-1]
     for name in reversed(inner[:-1]):

@@ -16,6 +16,7 @@ from priority_router.ops.pbtxt.tree import Field, Message, Span, Value
 _BLANKS: Final = " \t\r\v\f"
 """White space within a line; of its end the carriage return."""
 
+_OPENING: Final = "{<["
 _TO_COMMA: Final = re.compile(r"(?:[ \t\n\r\v\f]|\#[^\n]*)*,")
 _LEADING: Final = re.compile(r"[ \t]*")
 _UNIT: Final = "  "
@@ -123,8 +124,10 @@ def removals(text: str, spans: Iterable[Span]) -> list[Edit]:
             edits.append(Edit(before, behind + 1, ""))
         elif ends_line:
             edits.append(Edit(before, behind - (text[behind - 1] == "\r"), ""))
-        else:
+        elif text[start - 1].isspace() or text[start - 1] in _OPENING:
             edits.append(Edit(start, behind, ""))
+        else:
+            edits.append(Edit(start, end, ""))
     return edits
 
 

@@ -161,7 +161,7 @@ class _Walk:
     def _unknown(self, written: Field, descriptor: Any, names: tuple[str, ...]) -> None:
         if written.token.sort is Sort.PLACEHOLDER:
             return
-        what = f"{'.'.join(names) or 'a model configuration'} has no field {written.name!r}"
+        what = f"{'.'.join(names) or 'a model configuration'} has no field '{shown(written.name)}'"
         fix = habits.advice(self._descriptor, names, descriptor, written)
         self._misfit("unknown_field", written.token.start, written.whole, what, fix)
 

@@ -132,7 +132,7 @@ class _Examination:
 
     def _placeholders(self, tokens: Iterable[Token]) -> None:
         for placeholder, names in templates.placeholders(tokens):
-            where = f"in {'.'.join(names)}" if names else "at the top of the file"
+            where = f"in {shown('.'.join(names), _MOST_WORDS)}" if names else "at the top of the file"
             what = f"the placeholder {shown(placeholder.text)} {where}"
             self._fault(placeholder.start, "placeholder", what, "fill in the template, or write what it stands for")
 

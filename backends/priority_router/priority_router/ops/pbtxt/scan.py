@@ -85,8 +85,8 @@ def quoted_placeholders(token: Token) -> Iterator[Token]:
 
 def shown(text: str, most: int = 40) -> str:
     """A piece of a text for a message: on one line, without control characters, shortened."""
-    cut = text if len(text) <= most else f"{text[: most - 3]}..."
-    return cut if cut.isprintable() else ascii(cut)[1:-1]
+    safe = text if text.isprintable() else ascii(text[:most])[1:-1] + text[most:]
+    return safe if len(safe) <= most else f"{safe[: most - 3]}..."
 
 
 class Lines:

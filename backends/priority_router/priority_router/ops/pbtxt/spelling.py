@@ -38,7 +38,8 @@ def doubt(field: Any, token: Token) -> tuple[int, str, str] | None:
         return _doubtful_escape(token)
     if token.sort is Sort.NUMBER:
         floating = field.cpp_type in (field.CPPTYPE_DOUBLE, field.CPPTYPE_FLOAT)
-        if not (_FLOAT if floating else _INTEGER).fullmatch(token.text):
+        octal = field.enum_type is not None and OCTAL.fullmatch(token.text)
+        if octal or not (_FLOAT if floating else _INTEGER).fullmatch(token.text):
             return (
                 token.start,
                 f"{token.text} is not a number of the usual form",

@@ -42,7 +42,7 @@ def placeholders(tokens: Iterable[Token]) -> Iterator[tuple[Token, list[str]]]:
             if is_value:
                 value_end = token.end
             else:
-                name = token.text
+                name = token.text if token.sort in (Sort.NAME, Sort.NUMBER) else ""
             value_next = False
 
 

@@ -248,12 +248,12 @@ class _Reader:
         elif colon:
             self._finish(level, name, (self._scalar(level, name),), None)
         else:
-            raise self._fault(f"':' is missing behind {name.text}", f"write {name.text}: VALUE")
+            raise self._fault(f"':' is missing behind {_shown(name)}", f"write {_shown(name)}: VALUE")
 
     def _scalar(self, level: _Level, name: Token | None) -> Scalar:
         token = self._look()
         if token is None or token.sort not in (*_GLUED, Sort.STRING):
-            what = f"the value of {name.text}" if name else "a value"
+            what = f"the value of {_shown(name)}" if name else "a value"
             raise self._unfit(level, token, f"{what} is missing", "write it")
         if token.sort is not Sort.STRING:
             return Scalar((self._word(),))
