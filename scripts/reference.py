@@ -3,7 +3,8 @@
 
 A section stands between ``<!-- reference: NAME -->`` and ``<!-- end of reference -->`` in docs/*.md; NAME is ``policy
 top``, ``policy executor_shape`` or ``policy class`` (the keys of a table of policy.toml), ``outcomes`` (how a request
-can end), ``metrics`` (what a router exports) or ``alerts`` (one line per rule). Runs with the Python of .venv.
+can end), ``metrics`` (what a router exports), ``alerts`` (one line per rule), ``lint rules`` (what lint looks for) or
+``lint json`` (what it prints for programs). Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from priority_router import policy_fields
 from priority_router.errors import Outcome, PriorityRouterError, RequestError
 from priority_router.hooks import HookCounts
 from priority_router.ops import command_line
+from priority_router.ops.rules.catalogue import RULES
 from priority_router.policy_fields import LATEST_VERSION, REQUIRED, Field
 from priority_router.runtime import metrics
 from priority_router.runtime.driver import Observed
@@ -27,6 +29,7 @@ from ruamel.yaml import YAML
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ALERTS: Final = ROOT / "deploy" / "alerts.yaml"
+LINT_SCHEMA: Final = ROOT / "docs" / "lint.schema.json"
 SECTION: Final = re.compile(r"(<!-- reference: (?P<name>[\w ]+) -->\n).*?(<!-- end of reference -->)", re.DOTALL)
 OPENING: Final = re.compile(r"<!-- reference: ")
 _PART: Final = re.compile(r"_(bucket|count|sum)$")
@@ -126,6 +129,42 @@ def alert_table() -> str:
     return table(("alert", "when", "what it means, what to do"), rows)
 
 
+def lint_rules() -> str:
+    """Every rule of lint: a table to look codes up in, then a heading for each, since reports lead there."""
+    rows = [(f"[{code}](#{code.lower()})", rule.severity.value, rule.title) for code, rule in RULES.items()]
+    parts = [
+        f"### {code}\n\n**{rule.title}** ({rule.severity.value}). {rule.why}\n\nFix: {rule.remedy}\n"
+        for code, rule in RULES.items()
+    ]
+    return "\n".join([table(("code", "severity", "what is wrong"), rows), *parts])
+
+
+def lint_json() -> str:
+    """Every key that ``priority-router lint --json`` prints."""
+    schema = json.loads(LINT_SCHEMA.read_text(encoding="utf-8"))
+    return table(("key", "kind", "meaning"), list(_keys(schema, "")))
+
+
+def _keys(schema: Mapping[str, Any], above: str) -> Iterator[tuple[str, str, str]]:
+    for name, value in schema["properties"].items():
+        items = value.get("items", {})
+        if "description" in value:
+            yield f"`{above}{name}`", _kind(value), value["description"]
+        if "properties" in value and "description" in next(iter(value["properties"].values())):
+            yield from _keys(value, f"{above}{name}.")
+        if "properties" in items:
+            yield from _keys(items, f"{above}{name}[].")
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in schema["enum"])
+    kind = schema["type"]
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
 MADE: Final[dict[str, Callable[[], str]]] = {
     "policy top": lambda: policy(policy_fields.TOP_LEVEL),
     "policy executor_shape": lambda: policy(policy_fields.EXECUTOR_SHAPE),
@@ -133,6 +172,8 @@ MADE: Final[dict[str, Callable[[], str]]] = {
     "outcomes": outcomes,
     "metrics": metric_table,
     "alerts": alert_table,
+    "lint rules": lint_rules,
+    "lint json": lint_json,
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/reference.py: what the documents say of keys, outcomes, metrics and alerts is what the code says."""
+"""scripts/reference.py: what the documents say of keys, outcomes, metrics, alerts and rules is what the code says."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from priority_router import policy_fields
 from priority_router.errors import Outcome
+from priority_router.ops.rules.catalogue import RULES
 from priority_router.runtime import metrics
 from priority_router.runtime.metrics import Family
 from support.modules import load_module
@@ -95,3 +96,25 @@ def test_every_metric_has_a_row_with_kind_labels_and_meaning():
             assert f"| {'histogram' if f'{base}_bucket' in row else 'counter' if family.counter else 'gauge'} |" in row
     assert "| `priority_router_requests_total` | counter | `class`, `outcome` | Requests answered" in text
     assert "`priority_router_queue_seconds_bucket`, `_count`, `_sum` | histogram | `class`, `le` |" in text
+
+
+def test_every_rule_of_lint_has_a_row_and_a_heading_with_all_of_it():
+    text = reference.lint_rules()
+    for code, rule in RULES.items():
+        assert f"| [{code}](#{code.lower()}) | {rule.severity.value} | {rule.title} |\n" in text
+        heading = f"### {code}\n\n**{rule.title}** ({rule.severity.value}). {rule.why}\n\nFix: {rule.remedy}\n"
+        assert heading in text
+    assert len(re.findall("^### ", text, re.MULTILINE)) == len(RULES)
+
+
+def test_every_key_of_lints_json_has_a_row():
+    schema = json.loads((ROOT / "docs" / "lint.schema.json").read_text())
+    text = reference.lint_json()
+    for key, value in schema["properties"].items():
+        assert f"| `{key}` | " in text
+        assert value["description"] in text
+    for key, value in schema["properties"]["findings"]["items"]["properties"].items():
+        assert f"| `findings[].{key}` | " in text
+        assert value["description"] in text
+    assert '| `findings[].severity` | `"error"`, `"warning"`, `"note"` |' in text
+    assert "| `findings[].line` | integer or null |" in text

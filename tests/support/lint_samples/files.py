@@ -11,6 +11,7 @@ from support.lint_samples.sample import (
     SCORER_MODEL,
     Move,
     Refusal,
+    lane,
     policy,
     sample,
     scorer,
@@ -29,7 +30,7 @@ FOUND_BY_READING: Final = (
             scorer("{ key: 2 value { } } priority_queue_policy { key: 2 value { } }", "{ key: 2 value { } }", "key: 2"),
         ),
     ),
-    sample("PR007", "", scorer("max_batch_size: 4", "max_batch_size: 04")),
+    sample("PR007", "", lane("max_batch_size: 64", "max_batch_size: 0100")),
 )
 """Rules about what the configurations are read from; who only sees what they mean does not find them."""
 
@@ -64,9 +65,10 @@ SAMPLES: Final = (
     sample(
         "PR009",
         "no model file",
-        Move(SCORER_MODEL, "scorer/1/scorer.py", ""),
-        fix=(Move("scorer/1/scorer.py", SCORER_MODEL, "scorer/1/model.py"),),
-        shows=Refusal("scorer", "model.py"),
+        scorer('backend: "python"', 'backend: "onnxruntime"'),
+        Move(SCORER_MODEL, "scorer/1/scorer.onnx", ""),
+        fix=(Move("scorer/1/scorer.onnx", "scorer/1/model.onnx", "scorer/1/model.onnx"),),
+        shows=Refusal("scorer", "model.onnx"),
     ),
     with_line(
         "PR009",

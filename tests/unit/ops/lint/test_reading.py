@@ -234,7 +234,8 @@ def test_what_is_taken_and_hardly_meant_is_said(repository):
     ((place, code),) = found(repository)
     assert (place.rpartition(":")[0], code) == (f"executor/config.pbtxt:{length + 3}", "PR006")
     (only,) = check([repository]).found
-    assert f"line {length + 1} and again in line {length + 3}" in only.finding.what
+    assert f"parameters.a is written at {length + 1}:1 and again at {length + 3}:1" in only.finding.what
+    assert only.finding.fix == f"remove the entry at {length + 1}:1, or that at {length + 3}:1"
     path.write_text(path.read_text().replace(entry, "", 1).replace("max_batch_size: 4", "max_batch_size: 04"))
     assert found(repository) == []
     path.write_text(path.read_text().replace("count: 1", "count: 01"))

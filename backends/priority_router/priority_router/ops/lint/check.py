@@ -21,7 +21,7 @@ class Located:
     Attributes:
         finding: what is wrong.
         file: of the model, or its folder, as it is reached from where the repository was named.
-        position: in the file; None where the file as a whole is meant.
+        position: in the file; None of a folder, and of a file that is not there or cannot be read.
     """
 
     finding: Finding

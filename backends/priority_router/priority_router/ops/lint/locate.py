@@ -17,9 +17,12 @@ from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
 _SYNTAX: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
 """How `tomllib` says where it stopped."""
 
+_BEGINNING: Final = Position(1, 1)
+
 _CUT_SHORT: Final = "(at end of document)"
 
-_KEY: Final = re.compile(r"(?:^|: )(?:unknown key )?(\w[\w-]*)(?:\[(\d+)\])?(?:\.([\w-]+))? (?:=|is missing|missing)")
+_NAME: Final = r"([\w-]+|'[^']*')"
+_KEY: Final = re.compile(rf"(?:^|: )(?:unknown key )?{_NAME}(?:\[(\d+)\])?(?:\.{_NAME})? (?:=|is missing|missing)")
 """The key that an error of a policy begins with: ``mode``, ``executor_shape.instances`` or ``class[0].level``."""
 
 
@@ -35,16 +38,16 @@ class Locator:
         return self._contents.folders[place.model] / place.file
 
     def position(self, finding: Finding) -> Position | None:
-        """Where in the file; None where there is no such file, or the file as a whole is meant."""
+        """Where in the file: its beginning where the whole is meant; None for folders and where there is no file."""
         place = finding.place
         if place.file == CONFIG_FILE:
             document = self._contents.documents.get(place.model)
-            return document.position(place.path) if document is not None and place.path else None
-        if place.file.endswith(".toml"):
-            model = self._contents.models.get(place.model)
-            if finding.rule is POLICY_UNUSABLE and model is not None:
-                return self._of_error(self.file(place), model.policy_error)
-            return self._in_policy(self.file(place), place.path)
+            return document.position(place.path) if document is not None else None
+        if place.file.endswith(".toml") and self.file(place).is_file():
+            found = None
+            if finding.rule is POLICY_UNUSABLE:
+                found = self._of_error(self.file(place), self._contents.models[place.model].policy_error)
+            return found or self._in_policy(self.file(place), place.path) or _BEGINNING
         return None
 
     def _in_policy(self, file: Path, path: toml_places.Path) -> Position | None:
@@ -62,13 +65,13 @@ class Locator:
             return _position(text, len(text.rstrip()))
         if (key := _KEY.search(error)) is None:
             return None
-        steps = (key[1], key[2] and int(key[2]), key[3])
+        steps = (key[1].strip("'"), key[2] and int(key[2]), key[3] and key[3].strip("'"))
         return self._in_policy(file, tuple(step for step in steps if step is not None))
 
     def _policy(self, file: Path) -> tuple[str, Mapping[toml_places.Path, int]]:
         if file not in self._policies:
             try:
-                text = file.read_text(encoding="utf-8-sig", errors="replace") if file.is_file() else ""
+                text = file.read_text(encoding="utf-8-sig", errors="replace")
             except OSError:
                 text = ""
             self._policies[file] = text, toml_places.places(text)

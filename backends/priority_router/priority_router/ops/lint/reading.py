@@ -210,9 +210,10 @@ def _all_faults(path: Path, first: PbtxtError) -> list[PbtxtError]:
 def _oddities(name: str, document: Document) -> Iterator[tuple[Finding, Position]]:
     """What protobuf takes, and its writer hardly means."""
     for repeat in document.repeats():
-        *dropped, last = (f"line {position.line}" for position in repeat.positions)
-        what = f"{_dotted(repeat.path)} is written in {configs.joined(dropped, 'and')} and again in {last}, which wins"
-        fix = f"remove the entry in {configs.joined(dropped, 'and')}, or that in {last}"
+        *dropped, last = (f"{position.line}:{position.column}" for position in repeat.positions)
+        at = configs.joined(dropped)
+        what = f"{_dotted(repeat.path)} is written at {at} and again at {last}, which wins"
+        fix = f"remove the entry at {at}, or that at {last}"
         yield Finding(rules.REPEATED_KEY, Place(name, path=repeat.path), what, fix), repeat.positions[-1]
     for octal in document.octals():
         what = f"{octal.text} in {_dotted(octal.path)} is octal and means {octal.value}"

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+
+import pytest
+from priority_router.ops import cli
+from priority_router.ops.rules.catalogue import RULES
+from unit.ops.lint.repositories import clean_pair
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return clean_pair(tmp_path / "models")
+
+
+def broken(repository):
+    path = repository / "executor" / "config.pbtxt"
+    path.write_text(path.read_text().replace("default_priority_level: 2", "default_priority_level: 3"))
+    return repository
+
+
+def warned_of(repository):
+    path = repository / "router" / "1" / "policy.toml"
+    path.write_text(path.read_text().replace("max_queue_size = 64", "", 1))
+    return repository
+
+
+def lint(*words):
+    return cli.main(["lint", *map(str, words)])
+
+
+def test_a_clean_repository_is_status_0(repository, capsys):
+    assert lint(repository) == 0
+    assert capsys.readouterr() == ("no findings in 2 models\n", "")
+
+
+def test_warnings_are_status_0(repository, capsys):
+    assert lint(warned_of(repository)) == 0
+    out, err = capsys.readouterr()
+    assert ": warning PR307: " in out
+    assert (out.splitlines()[-1], err) == ("1 warning in 2 models", "")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--sarif"]])
+def test_errors_are_status_1_in_every_form(repository, capsys, form):
+    assert lint(broken(repository), *form) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "PR103" in out
+    if form:
+        json.loads(out)
+
+
+def test_several_repositories_are_one_server(repository, tmp_path, capsys):
+    other = tmp_path / "more"
+    other.mkdir()
+    (repository / "executor").rename(other / "executor")
+    assert lint(repository) == 1
+    assert lint(repository, other) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--json"],
+        ["models", "--json", "--sarif"],
+        ["models", "--js"],
+        ["nowhere"],
+        ["models/executor"],
+        ["models", "models"],
+        ["s3://bucket/models"],
+        ["--explain"],
+        ["--explain", "PR999"],
+        ["--explain", "PR103", "--json"],
+    ],
+)
+def test_wrong_use_is_status_2_and_no_report(repository, monkeypatch, capsys, words):
+    monkeypatch.chdir(repository.parent)
+    with pytest.raises(SystemExit) as caught:
+        lint(*words)
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "priority-router lint: error: " in err
+
+
+@pytest.mark.parametrize(
+    ("code", "near"), [("PR998", "the nearest are PR2"), ("103", "PR103"), ("levels", "they go from PR001 to PR401")]
+)
+def test_an_unknown_rule_has_neighbours(capsys, code, near):
+    with pytest.raises(SystemExit):
+        lint("--explain", code)
+    assert near in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_rule_is_explained(capsys, code):
+    assert lint("--explain", code.lower()) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    rule = RULES[code]
+    for part in (code, rule.title, rule.severity.value, rule.why, rule.remedy, "for example, in "):
+        assert " ".join(part.split()) in out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--explain", "PR103"]])
+def test_what_needs_no_package_works_without(monkeypatch, capsys, words):
+    for name in ("tritonclient", "google.protobuf", "onnx", "numpy"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in [name for name in sys.modules if name.startswith(("priority_router.ops.lint", "tritonclient."))]:
+        monkeypatch.delitem(sys.modules, name)
+    try:
+        assert lint(*words) == 0
+    except SystemExit as end:
+        assert end.code == 0
+    assert "PR103" in capsys.readouterr().out.replace("PR101", "PR103")
+
+
+def test_a_missing_package_is_status_2_and_named(repository, monkeypatch, capsys):
+    for name in [
+        name for name in sys.modules if name.startswith(("priority_router.ops.lint", "priority_router.ops.pb"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tritonclient", None)
+    for name in [name for name in sys.modules if name.startswith("tritonclient.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert lint(repository) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("priority-router lint: error: it needs the package tritonclient")
+    assert "'triton-priority-router[tools]'" in err
+    assert err.count("\n") == 1
+
+
+def test_colour_is_for_terminals(repository, monkeypatch, capsys):
+    broken(repository)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    lint(repository)
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lint(repository)
+    assert "\x1b[1;31merror PR103\x1b[0m" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    lint(repository)
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_names_that_are_no_text_are_printed(repository, capsys):
+    (repository / os.fsdecode(b"\xff\n")).mkdir()
+    for form in ([], ["--json"], ["--sarif"]):
+        assert lint(repository, *form) == 1
+        assert r"\udcff" in capsys.readouterr().out or form == ["--sarif"]
