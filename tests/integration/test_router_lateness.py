@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long after a queue timeout its caller hears of it (case 5), under load, as the caller sees it.
 
-scripts/measure_lateness.py measures the same; here it is compared with another reply of the same router at the same time,
-so that a machine that is not quiet makes both late.
+scripts/measure_lateness.py measures the same; here it is compared with other replies of the same router at the same
+time, which a machine that is not quiet makes late, too.
 """
 
 from __future__ import annotations
