@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import json
 import os
 import sys
@@ -110,11 +111,10 @@ def test_what_needs_no_package_works_without(monkeypatch, capsys, words):
         monkeypatch.setitem(sys.modules, name, None)
     for name in [name for name in sys.modules if name.startswith(("priority_router.ops.lint", "tritonclient."))]:
         monkeypatch.delitem(sys.modules, name)
-    try:
+    with pytest.raises(SystemExit) if "--help" in words else contextlib.nullcontext() as end:
         assert lint(*words) == 0
-    except SystemExit as end:
-        assert end.code == 0
-    assert "PR103" in capsys.readouterr().out.replace("PR101", "PR103")
+    assert end is None or end.value.code == 0
+    assert "PR10" in capsys.readouterr().out
 
 
 def test_a_missing_package_is_status_2_and_named(repository, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 
 import json
 import tomllib
+from typing import Any
 
 import pytest
 from google.protobuf import text_format
@@ -46,7 +47,7 @@ ensemble_scheduling { step [ {
   input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" }
 } ] }
 """
-POLICY = {
+POLICY: dict[str, Any] = {
     "policy_version": 1,
     "mode": "levels",
     "executor": "executor",

@@ -86,5 +86,5 @@ def test_columns_count_letters(repository):
     path = repository / "executor" / "config.pbtxt"
     key = 'parameters { key: "ümlaut" value { string_value: "1" } } '
     path.write_text(path.read_text().replace("max_batch_size: 4", f"{key}max_batch_size: 010"))
-    places = dict(reversed(pair) for pair in found(repository))
+    places = {code: place for place, code in found(repository)}
     assert places["PR007"] == f"executor/config.pbtxt:3:{len(key) + 17}"

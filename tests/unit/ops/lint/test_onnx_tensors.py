@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import sys
+from typing import Any
 
 import onnx
 import pytest
@@ -16,7 +17,8 @@ def test_names_and_shapes(tmp_path):
 
 
 def test_lengths_without_a_name_are_free_and_scalars_have_none(tmp_path):
-    path = onnx_models.doubling(tmp_path / "model.onnx", (None, 4))
+    dims: Any = (None, 4)
+    path = onnx_models.doubling(tmp_path / "model.onnx", dims)
     assert onnx_tensors.read(path).inputs == {"X": (None, 4)}
     assert onnx_tensors.read(onnx_models.scalar(tmp_path / "scalar.onnx")).inputs == {"X": ()}
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+import importlib
 import importlib.metadata
 import io
 import json
 from email.message import Message
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import jsonschema
 import pytest
 from priority_router import __version__
 from priority_router.ops.lint import report, sarif
@@ -17,6 +18,7 @@ from priority_router.ops.rules.finding import Finding, Place, Severity
 
 ROOT = Path(__file__).parents[4]
 SCHEMA = json.loads((ROOT / "docs" / "lint.schema.json").read_text())
+jsonschema: Any = importlib.import_module("jsonschema")  # it has no type stubs
 ODD = "a\nb\x1b[31m\u202e\udcff"
 
 

@@ -3,13 +3,15 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from onnx import helper
 from priority_router.ops.lint.check import check
 from support import onnx_models
 from support.lint_samples import CLEAN, FOUND_BY_READING, SAMPLES, Sample
 
-FREE = {"X": (None, 4), "Y": (None, 2)}
+FREE: Any = {"X": (None, 4), "Y": (None, 2)}
 
 
 def write(folder, sample):
@@ -17,7 +19,7 @@ def write(folder, sample):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.name == "model.onnx":
-            node = onnx_models.helper.make_node("Identity", ["X"], ["Y"])
+            node = helper.make_node("Identity", ["X"], ["Y"])
             shapes = [onnx_models.value(name, shape) for name, shape in (sample.onnx or FREE).items()]
             onnx_models.write(file, [node], shapes[:1], shapes[1:])
         else:

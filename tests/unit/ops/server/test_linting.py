@@ -27,18 +27,20 @@ def pair(repository, executor=None, classes=CLASSES):
 
 
 def test_of_a_clean_repository_nothing_is_said(repository):
-    assert linting.check(pair(repository), []) == []
+    assert linting.check(pair(repository), []) == linting.Outcome([])
 
 
 def test_warnings_and_notes_are_a_line_each(repository):
     classes = [{"name": "one", "level": 1}, {**CLASSES[1], "timeout_action": "DELAY"}]
-    first, second = linting.check(pair(repository, classes=classes), [])
+    outcome = linting.check(pair(repository, classes=classes), [])
+    first, second = outcome.lines
     policy = repository / "router" / "1" / "policy.toml"
     assert first.startswith(
         f"lint: {policy}:10:1: warning PR307: class 'one' in router/1/policy.toml has no max_queue_"
     )
     assert second.startswith(f"lint: {policy}:18:1: note PR111: ")
     assert "\n" not in first + second
+    assert outcome.said == {("PR307", "router"), ("PR111", "router")}
 
 
 def test_errors_refuse_and_are_all_said_with_their_remedies(repository):
@@ -68,12 +70,12 @@ def test_the_thread_pool_is_that_of_the_arguments(repository, size, refused):
         with pytest.raises(SetupError, match="error PR401: the server is started with thread-pool-size=31"):
             linting.check(pair(repository), words)
     else:
-        assert linting.check(pair(repository), words) == []
+        assert linting.check(pair(repository), words).lines == []
 
 
 @pytest.mark.parametrize("size", ["", "many", "-1", "²"])
 def test_a_thread_pool_that_is_no_number_is_left_to_the_start(repository, size):
-    assert linting.check(pair(repository), [f"--backend-config=python,thread-pool-size={size}"]) == []
+    assert linting.check(pair(repository), [f"--backend-config=python,thread-pool-size={size}"]).lines == []
 
 
 def test_arguments_that_cannot_be_passed_on_are_said(repository):
@@ -104,13 +106,13 @@ def test_only_what_is_loaded_refuses(repository, words, refused):
         with pytest.raises(SetupError, match="PR103"):
             linting.check([repository], words)
     else:
-        (line,) = linting.check([repository], words)
+        (line,) = linting.check([repository], words).lines
         assert ": error PR103: " in line
 
 
 def test_where_other_configurations_are_read_nothing_is_checked(repository):
     executor = Executor(batching=BROKEN)
-    (line,) = linting.check(pair(repository, executor), ["--model-config-name=gpu"])
+    (line,) = linting.check(pair(repository, executor), ["--model-config-name=gpu"]).lines
     assert line.startswith("lint was skipped: --model-config-name ")
 
 
@@ -122,7 +124,7 @@ def test_without_the_package_one_line_says_so(repository, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("tritonclient.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tritonclient", None)
-    (line,) = linting.check(pair(repository, Executor(batching=BROKEN)), [])
+    (line,) = linting.check(pair(repository, Executor(batching=BROKEN)), []).lines
     assert line.startswith("lint was skipped: it needs the package tritonclient")
     assert line.endswith("-m pip install 'triton-priority-router[tools]'")
 
@@ -135,7 +137,7 @@ def test_a_fault_of_lint_keeps_nobody_from_serving(repository, monkeypatch, faul
         raise fault
 
     monkeypatch.setattr(lint_check, "check", failing)
-    (line,) = linting.check(pair(repository), [])
+    (line,) = linting.check(pair(repository), []).lines
     assert line.startswith(f"lint was skipped: it failed, {type(fault).__name__} (")
     assert line.endswith(") in test_linting.py:" + line.rpartition(":")[2])
     assert "\n" not in line
@@ -143,7 +145,7 @@ def test_a_fault_of_lint_keeps_nobody_from_serving(repository, monkeypatch, faul
 
 def test_many_lines_are_cut_short(repository):
     classes = [{"name": f"c{index}", "level": index + 1} for index in range(linting.MOST_LINES + 5)]
-    lines = linting.check(pair(repository, Executor(priority_levels=len(classes)), classes), [])
+    lines = linting.check(pair(repository, Executor(priority_levels=len(classes)), classes), []).lines
     assert len(lines) == linting.MOST_LINES
     assert lines[-1] == f"lint: and 6 more, which `priority-router lint {repository}` shows"
 
@@ -152,5 +154,5 @@ def test_files_that_were_left_out_are_said(repository):
     pair(repository)
     with (repository / "executor" / "config.pbtxt").open("ab") as file:
         file.truncate(50_000_000)
-    (line,) = linting.check([repository], [])
+    (line,) = linting.check([repository], []).lines
     assert line == "lint: not looked at: executor/config.pbtxt: it has 50 MB, and lint reads up to 1"

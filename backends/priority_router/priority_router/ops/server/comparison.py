@@ -6,7 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from priority_router.ops.rules import configs, pair, queues, sharing
@@ -18,13 +18,16 @@ from priority_router.ops.server.routers import Router
 from priority_router.policy_fields import LATEST_VERSION
 
 
-def warnings(host: str, port: int, routers: Sequence[Router]) -> list[str]:
+def warnings(
+    host: str, port: int, routers: Sequence[Router], said: Container[tuple[str, str]] = frozenset()
+) -> list[str]:
     """What is wrong between the routers that serve and their executors.
 
     Args:
         host: of the HTTP API.
         port: likewise.
         routers: with their policies; one that does not serve is left out.
+        said: what the user knows already: codes of rules, each with the model whose file is to be mended.
 
     Returns:
         One sentence for each fault.
@@ -43,10 +46,16 @@ def warnings(host: str, port: int, routers: Sequence[Router]) -> list[str]:
         model = Model(router.model, own, completed=True, policy=router.policy)
         if called is not None:
             executor = Model(router.executor, called, completed=True)
-            found += [f"router {router.model!r}: {finding.sentence()}" for finding in findings(model, executor)]
+            new = list(findings(model, executor))
         elif status in (400, 404):
-            served = readiness.served(host, port)
-            found.append(sharing.missing_executor(model, router.policy, served, {}).sentence())
+            new = [sharing.missing_executor(model, router.policy, readiness.served(host, port), {})]
+        else:
+            continue
+        found += [
+            f"router {router.model!r}: {finding.sentence()}"
+            for finding in new
+            if (finding.rule.code, finding.place.model) not in said
+        ]
     return found
 
 

@@ -10,6 +10,7 @@ import contextlib
 import shlex
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,32 +23,42 @@ MOST_LINES: Final = 20
 """Of warnings and notes; more would bury the server's own first lines."""
 
 
-def check(repositories: Sequence[Path], words: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Nothing that keeps a server from being started.
+
+    Attributes:
+        lines: one for each warning and note, or for why nothing was checked.
+        said: codes of the rules in these lines, each with the model whose file is to be mended.
+    """
+
+    lines: list[str]
+    said: frozenset[tuple[str, str]] = frozenset()
+
+
+def check(repositories: Sequence[Path], words: Sequence[str]) -> Outcome:
     """Checks what a server is about to serve.
 
     Args:
         repositories: model repositories.
         words: arguments for tritonserver.
 
-    Returns:
-        A line for each warning and note, or for why nothing was checked.
-
     Raises:
         SetupError: errors were found, which are in its text; a repository is none; the words cannot be passed on.
     """
     passed = arguments.read(words, None)
     if passed.config_name is not None:
-        return ["lint was skipped: --model-config-name lets the server read other files than config.pbtxt"]
+        return Outcome(["lint was skipped: --model-config-name lets the server read other files than config.pbtxt"])
     pool = passed.backend_settings.get("thread-pool-size", "")
     try:
         return _check(repositories, int(pool) if pool.isdecimal() else None, passed.loaded)
     except SetupError:
         raise
     except Exception as error:  # noqa: BLE001 - a fault of the check is no reason not to serve
-        return [f"lint was skipped: {_reason(error)}"]
+        return Outcome([f"lint was skipped: {_reason(error)}"])
 
 
-def _check(repositories: Sequence[Path], pool: int | None, loaded: frozenset[str] | None) -> list[str]:
+def _check(repositories: Sequence[Path], pool: int | None, loaded: frozenset[str] | None) -> Outcome:
     from priority_router.ops.lint import check, report
 
     found = check.check(repositories, pool)
@@ -67,7 +78,7 @@ def _check(repositories: Sequence[Path], pool: int | None, loaded: frozenset[str
         kept = lines[: MOST_LINES - 1]
         words = shlex.join(["priority-router", "lint", *map(str, repositories)])
         lines = [*kept, f"lint: and {len(lines) - len(kept)} more, which `{words}` shows"]
-    return lines
+    return Outcome(lines, frozenset((one.finding.rule.code, one.finding.place.model) for one in rest))
 
 
 def _reason(error: Exception) -> str:

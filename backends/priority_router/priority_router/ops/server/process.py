@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -150,8 +150,11 @@ class Server:
         """Python processes of the models: name of the instance, such as ``router_0_0``, to process id."""
         return {name: pid for pid, name in children.stubs(self.pid).items()}
 
-    def start(self) -> None:
+    def start(self, said: Container[tuple[str, str]] = frozenset()) -> None:
         """Checks, starts, and returns when every model serves.
+
+        Args:
+            said: of what is wrong between routers and executors, what its user knows already (see `comparison`).
 
         Raises:
             SetupError: it cannot start, with the reason, or `hurry` was called; nothing is left running.
@@ -188,7 +191,8 @@ class Server:
             )
             self._launch([str(triton.binary), *words], environment, layout)
             self._wait_until_ready(passed)
-            self.warnings += comparison.warnings(self.addresses.client_host, self.addresses.ports["http"], found)
+            host, http = self.addresses.client_host, self.addresses.ports["http"]
+            self.warnings += comparison.warnings(host, http, found, said)
         except BaseException:
             self.kill()
             raise

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -58,9 +58,10 @@ def main(words: Sequence[str]) -> int:
     )
     orders = _Orders(server)
     try:
-        if options.lint:
-            _say(*linting.check([Path(folder) for folder in options.model_repository], passed))
-        return _run(server, orders, log)
+        folders = [Path(folder) for folder in options.model_repository]
+        outcome = linting.check(folders, passed) if options.lint else linting.Outcome([])
+        _say(*outcome.lines)
+        return _run(server, orders, log, outcome.said)
     except SetupError:
         if orders.stop.is_set():
             return 0
@@ -71,8 +72,8 @@ def main(words: Sequence[str]) -> int:
         orders.end()
 
 
-def _run(server: Server, orders: _Orders, log: ForwardedLog) -> int:
-    server.start()
+def _run(server: Server, orders: _Orders, log: ForwardedLog, said: Container[tuple[str, str]]) -> int:
+    server.start(said)
     orders.started = True
     _say(*(f"warning: {text}" for text in server.warnings))
     server.warnings.clear()
