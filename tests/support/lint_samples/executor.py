@@ -27,6 +27,7 @@ _PLAIN: Final = "dynamic_batching { }"
 _POLICIES: Final = "priority_queue_policy { key: 1 value { } } priority_queue_policy { key: 2 value { } }"
 _LEVELS: Final = f"dynamic_batching {{ priority_levels: 2 default_priority_level: 2 {_POLICIES} }}"
 _SCORER_BLOCK: Final = SCORER[SCORER.index("dynamic_batching") :].rstrip()
+_X: Final = '{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }'
 _ORDER: Final = "  preserve_ordering: true\n"
 
 SAMPLES: Final = (
@@ -176,11 +177,23 @@ SAMPLES: Final = (
         shows=Refusal("scorer", "dynamic batching preferred size must be <= max batch size"),
     ),
     sample(
+        "PR114",
+        "completed by the backend",
+        scorer('backend: "python"\nmax_batch_size: 4\n', 'backend: "onnxruntime"\n'),
+        scorer(f"input [ {_X} ]\n", ""),
+        scorer('output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]\n', ""),
+        scorer("priority_levels: 2\n", "priority_levels: 2\n  preferred_batch_size: [ 2 ]\n"),
+        Move(SCORER_MODEL, "scorer/1/model.onnx", ""),
+        fix=(scorer("  preferred_batch_size: [ 2 ]\n", ""),),
+        shows=Refusal("scorer", "dynamic batching preferred size must be <= max batch size"),
+        onnx={"X": (None, 4), "Y": (None, 4)},
+    ),
+    sample(
         "PR115",
         "sequences",
         scorer(_SCORER_BLOCK, "sequence_batching { }"),
         fix=(scorer("sequence_batching { }", _LEVELS),),
-        shows=Failure("sequence"),
+        shows=Failure("correlation ID"),
     ),
     with_line(
         "PR115",

@@ -50,13 +50,6 @@ SAMPLES: Final = (
         fix=(lane(_ONE_CPU.replace("CPU", "GPU"), _ONE_CPU),),
         shows=Refusal("lane", "KIND_GPU"),
     ),
-    sample(
-        "PR201",
-        "versions",
-        Edit(LANE_CONFIG, "", "version_policy { all { } }"),
-        files={**CLEAN, "lane/2/policy.toml": CLEAN[LANE_POLICY]},
-        fix=(lane("version_policy { all { } }", "version_policy { latest { num_versions: 1 } }"),),
-    ),
     sample("PR202", "", lane("max_batch_size: 64", "max_batch_size: 2"), shows=Failure("batch-size", rows=4)),
     sample(
         "PR202", "no batches", lane("max_batch_size: 64", "max_batch_size: 0"), shows=Refusal("lane", "both must be 0")
@@ -117,12 +110,12 @@ SAMPLES: Final = (
         shows=Failure("expected 2 inputs"),
     ),
     sample(
-        "PR204",
+        "PR216",
         "type",
         lane("TYPE_FP32 dims: [ 2 ]", "TYPE_INT32 dims: [ 2 ]"),
         fix=(lane("data_type: TYPE_INT32", "data_type: TYPE_FP32"),),
-        shows=Failure("Y"),
     ),
+    sample("PR216", "dims", lane("dims: [ 2 ]", "dims: [ 3 ]")),
     sample("PR204", "name", lane('"Y"', '"Y0"'), fix=(lane('name: "Y0"', 'name: "Y"'),), shows=Failure("Y0")),
     sample(
         "PR205", "CLASS", lane(_CLASS, _CLASS.replace("STRING", "INT32")), shows=Refusal("lane", "CLASS is TYPE_INT32")
@@ -195,5 +188,12 @@ SAMPLES: Final = (
             scorer("data_type: TYPE_BF16", "data_type: TYPE_FP32", "and in the configuration of scorer"),
         ),
         shows=Refusal("lane", "is BF16"),
+    ),
+    sample(
+        "PR217",
+        "",
+        Edit(LANE_CONFIG, "", "version_policy { all { } }"),
+        files={**CLEAN, "lane/2/policy.toml": CLEAN[LANE_POLICY]},
+        fix=(lane("version_policy { all { } }", "version_policy { latest { num_versions: 1 } }"),),
     ),
 )

@@ -82,6 +82,7 @@ SAMPLES: Final = (
         "circle",
         policy('"scorer"', '"whole"'),
         Edit("whole/config.pbtxt", '"scorer"', '"lane"'),
+        endless=True,
         files=WITH_ENSEMBLE,
         fix=(policy('executor = "whole"', 'executor = "scorer"'),),
     ),

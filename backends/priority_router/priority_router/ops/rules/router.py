@@ -83,7 +83,7 @@ def _instances(router: Model) -> Iterator[Finding]:
     if len(versions) > 1:
         numbers = ", ".join(map(str, versions))
         yield Finding(
-            rules.ROUTER_INSTANCES,
+            rules.SEVERAL_VERSIONS,
             at(router, "version_policy"),
             f"{file} lets versions {numbers} serve at once: each is a router with a queue of its own",
             f"write version_policy {{ latest {{ num_versions: 1 }} }} in {file}",

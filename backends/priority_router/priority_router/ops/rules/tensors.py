@@ -14,7 +14,8 @@ from priority_router.ops.rules.configs import Tensor, at, batch_limit, config_fi
 from priority_router.ops.rules.finding import Finding, Rule
 from priority_router.ops.rules.models import Model
 
-_RULES: Final[Mapping[str, Rule]] = {"input": rules.INPUTS, "output": rules.OUTPUTS}
+_UNKNOWN: Final[Mapping[str, Rule]] = {"input": rules.INPUTS, "output": rules.OUTPUTS}
+_DIFFERENT: Final[Mapping[str, Rule]] = {"input": rules.INPUTS, "output": rules.DIFFERENT_OUTPUT}
 _LENGTH: Final = 128
 """One to show where the right one is the owner's to know."""
 
@@ -72,7 +73,7 @@ def _unknown(
     close = difflib.get_close_matches(tensor.name, missing, n=1)
     fix = f'write name: "{close[0]}"' if close else f"remove {tensor.entry()}"
     return Finding(
-        _RULES[kind],
+        _UNKNOWN[kind],
         at(router, kind, tensor.index, "name"),
         f"{kind} {tensor.name!r} in {config_file(router)} is none of executor {executor.name!r} (it has "
         f"{', '.join(known)}): requests with it fail",
@@ -94,10 +95,11 @@ def _different(kind: str, ours: Tensor, theirs: Tensor, router: Model, executor:
     if theirs.data_type == "TYPE_BF16":
         fix = f"let {executor.name!r} have it as {ours.data_type}, since no router can pass TYPE_BF16 on"
     yield Finding(
-        _RULES[kind],
+        _DIFFERENT[kind],
         at(router, kind, ours.index),
         f"{kind} {ours.name!r} is {ours.data_type} {list(ours.inner)} in {config_file(router)} and {theirs.data_type} "
-        f"{list(theirs.dims)} in {config_file(executor)}: requests fail",
+        f"{list(theirs.dims)} in {config_file(executor)}: "
+        + ("requests fail" if kind == "input" else "answers come as the executor makes them"),
         fix,
     )
 

@@ -31,8 +31,8 @@ INPUTS: Final = Rule(
 OUTPUTS: Final = Rule(
     "PR204",
     Severity.ERROR,
-    "Outputs of router and executor differ",
-    "Requests fail when the answer comes.",
+    "Output that the executor does not have",
+    "Requests for it, and those that name no outputs, fail.",
     "Give the router outputs of the executor only, and the two times.",
 )
 OWN_TENSORS: Final = Rule(
@@ -112,4 +112,19 @@ BF16: Final = Rule(
     "BF16 tensor on a router",
     "Python has no such numbers; the router does not load.",
     "Let the executor take and give TYPE_FP32 or TYPE_FP16.",
+)
+DIFFERENT_OUTPUT: Final = Rule(
+    "PR216",
+    Severity.WARNING,
+    "Output declared otherwise than the executor's",
+    "Answers come as the executor makes them, whatever the router declares: clients that go by the declaration misread "
+    "them.",
+    "Write the executor's data_type and dims.",
+)
+SEVERAL_VERSIONS: Final = Rule(
+    "PR217",
+    Severity.WARNING,
+    "Several versions of a router at once",
+    "Each is a router of its own, with a queue of its own, in front of the same executor.",
+    "Let only the latest serve.",
 )

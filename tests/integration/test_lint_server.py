@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server makes of the samples of lint: it refuses what rules say that it refuses, and serves the others."""
+
+import json
+import re
+import shutil
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.grpc
+from support import lint_samples, onnx_models
+from support.lint_samples import CLEAN, FOUND_BY_READING, SAMPLES, Failure, Refusal, Sample
+from support.server import running
+from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+
+MODEL = Path(lint_samples.__file__).parents[1] / "any_model.py"
+EVERY = (Sample("", "clean", CLEAN, ()), *SAMPLES, *FOUND_BY_READING)
+ONLY_LOADED = [sample for sample in EVERY[1:] if sample.shows is None]
+"""Nothing is wrong with them as far as the server knows: they only take long."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    repository = tmp_path_factory.mktemp("lint") / "models"
+    repository.mkdir()
+    with running(repository, extra_args=["--model-control-mode=explicit"]) as started:
+        yield started, repository
+
+
+class Trial:
+    """A sample in the server's repository, its models under names that no other sample has."""
+
+    def __init__(self, server, sample):
+        self.server, self.folder = server
+        self.sample = sample
+        self.suffix = f"_{EVERY.index(sample)}"
+        self.log_start = len(self.server.log_text())
+        for path, text in sample.files.items():
+            file = self.folder / self.named(path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.name == "model.onnx" and sample.onnx:
+                self.write_onnx(file)
+            elif file.suffix == ".py":
+                shutil.copy(MODEL, file)
+            else:
+                file.write_text(self.named(text))
+
+    def named(self, text):
+        return re.sub(r"\b(scorer|lane|second|whole)\b", rf"\1{self.suffix}", text)
+
+    def write_onnx(self, file):
+        node = onnx_models.helper.make_node("Identity", ["X"], ["Y"])
+        shapes = [onnx_models.value(name, shape) for name, shape in self.sample.onnx.items()]
+        onnx_models.write(file, [node], shapes[:1], shapes[1:])
+
+    def refused(self, models):
+        """Loads some models at once; what the server says of those that it refuses, by name."""
+        with ThreadPoolExecutor(len(models)) as pool:
+            errors = dict(zip(models, pool.map(lambda model: self.call(model, "load"), models), strict=True))
+        return {model: error for model, error in errors.items() if error}
+
+    def call(self, model, order):
+        """Loads or unloads a model; what the server says against it."""
+        url = f"http://{self.server.http}/v2/repository/models/{model}{self.suffix}/{order}"
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=60):
+                return None
+        except urllib.error.HTTPError as error:
+            # It keeps the reason to the log where a configuration cannot be used at all.
+            return (json.loads(error.read())["error"] + self.server.log_text()[self.log_start :]).replace(
+                self.suffix, ""
+            )
+
+    def ask(self, rows=1, extra=()):
+        """One request through the router, with all inputs that it must have and some that it may."""
+        name = f"lane{self.suffix}"
+        with tritonclient.grpc.InferenceServerClient(self.server.grpc) as client:
+            config = client.get_model_config(name, as_json=True)["config"]
+            batch = [rows] if config.get("max_batch_size") else []
+            inputs = []
+            for tensor in config["input"]:
+                if not tensor.get("optional") or tensor["name"] in extra:
+                    data_type = tensor["data_type"].removeprefix("TYPE_").replace("STRING", "BYTES")
+                    shape = batch + [3 if length == "-1" else int(length) for length in tensor["dims"]]
+                    values = np.full(shape, b"online", object) if data_type == "BYTES" else np.zeros(shape)
+                    entry = tritonclient.grpc.InferInput(tensor["name"], shape, data_type)
+                    inputs.append(entry.set_data_from_numpy(values.astype(triton_to_np_dtype(data_type))))
+            return client.infer(name, inputs, client_timeout=30)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [pytest.param(sample, id=str(sample), marks=[pytest.mark.slow] * (sample in ONLY_LOADED)) for sample in EVERY],
+)
+def test_the_server_agrees(server, sample):
+    trial = Trial(server, sample)
+    if isinstance(sample.shows, Refusal):
+        refused = trial.refused([sample.shows.model])
+        assert re.search(sample.shows.text, refused[sample.shows.model])
+        return
+    # Ensembles load the models that they call.
+    models = {path.partition("/")[0] for path in sample.files}
+    try:
+        assert trial.refused(sorted(models - {"whole"})) == {}
+        assert "whole" not in models or trial.call("whole", "load") is None
+        if isinstance(sample.shows, Failure):
+            with pytest.raises(InferenceServerException) as failure:
+                trial.ask(sample.shows.rows, sample.shows.tensors)
+            assert re.search(sample.shows.text, failure.value.message())
+        elif not sample.endless:
+            trial.ask()
+    finally:
+        for model in models:
+            trial.call(model, "unload")
