@@ -62,6 +62,7 @@ def test_inputs_that_name_their_first_dimension_differently_have_no_batch_axis(t
     assert found.max_batch_size == 0
     assert [list(one.dims) for one in found.input] == [[-1, 4], [-1, 2]]
     assert "different free dimensions (batch, length)" in source.read(path).notes[0]
+    assert [one.dims for one in source.read(path).inputs] == [(-1, 4), (-1, 2)]
 
 
 def test_names_of_outputs_and_nameless_dimensions_do_not_count(tmp_path):

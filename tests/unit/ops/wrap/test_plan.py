@@ -83,8 +83,10 @@ def test_a_link_in_the_repository_counts_as_lying_there(outside, repository):
     repository.mkdir()
     (repository / "model").symlink_to(outside)
     assert states(wrap(repository / "model", repository)) == ("edited", "new")
+    assert states(wrap(outside, repository)) == ("unchanged", "unchanged")
+    assert states(wrap(outside, repository, "--class", "a:1", "--class", "b:3")) == ("edited", "edited")
     assert (repository / "model").is_symlink()
-    assert config(outside).dynamic_batching.priority_levels == 2
+    assert config(outside).dynamic_batching.priority_levels == 3
 
 
 def test_everything_of_the_owners_stays(outside, repository):

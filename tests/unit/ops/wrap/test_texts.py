@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from priority_router.ops.wrap import texts
 from tritonclient.grpc.model_config_pb2 import ModelConfig
@@ -30,6 +30,7 @@ def test_a_string_ends_where_it_ends(text, after):
 
 
 @given(TEXTS)
+@example('\x7f\x00\\"é')
 def test_a_string_of_toml_means_the_text(text):
     assert tomllib.loads(f"executor = {texts.toml_string(text)}")["executor"] == text
 

@@ -253,13 +253,13 @@ def _of_file(path: Path, stated: int | None) -> Source:
     name = path.stem
     check_name(name, f"{path}: the file's name", "rename it to")
     model = onnx_file.read(path)
-    batched = model.batched and not model.unequal
     if ONNX_FILE in model.external:
         raise SetupError(
             f"{path}: its weights are in a file named {ONNX_FILE}, which Triton wants the model itself to be "
             "called; save the model with another name for its data"
         )
     found = bare.config(name, model, stated or 1)
+    batched = found.max_batch_size > 0
     inputs, outputs = model.configured("input", batched), model.configured("output", batched)
     return Source(
         name=name,

@@ -149,12 +149,12 @@ def _draft(work: _Work, place: Path, content: bytes) -> _FileMove:
     draft, old = (place.with_name(f"{_PREFIX}{token}.{what}") for what in ("new", "old"))
     work.scratch += [draft, old]
     before = os.stat(place) if place.exists() else None
-    write_file(draft, content, before.st_mode & 0o7777 if before is not None else FILE_MODE)
+    write_file(draft, content)
     if before is not None:
         # Where a file cannot be given to its owner, its new owner can still write it.
         with contextlib.suppress(OSError):
             os.chown(draft, before.st_uid, before.st_gid)
-            os.chmod(draft, before.st_mode & 0o7777)
+        os.chmod(draft, before.st_mode & 0o7777)
         try:
             os.link(place, old)
         except OSError:  # a file system without hard links
