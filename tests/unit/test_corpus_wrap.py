@@ -188,6 +188,14 @@ def assert_router_fits(router, executor):
     assert [tensor.name for tensor in router.output[-2:]] == [QUEUE_OUTPUT, EXECUTOR_OUTPUT]
 
 
+def test_lint_finds_no_error_in_models_that_a_server_loads(tmp_path):
+    for entry in WRAPPED:
+        stand_in_backends.write_model(tmp_path / entry.name, entry.path.read_bytes(), entry.config(), entry.backend)
+    report = check([tmp_path])
+    assert report.models == len(WRAPPED)
+    assert [located.finding.sentence() for located in report.of(Severity.ERROR)] == []
+
+
 @each_wrapped
 def test_wrapping_once_more_changes_nothing(entry, folder, tmp_path):
     words = [str(folder), "--into", str(tmp_path / "repository")]
