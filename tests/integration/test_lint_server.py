@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import tritonclient.grpc
 from support import lint_samples, onnx_models
@@ -53,7 +54,7 @@ class Trial:
         return re.sub(r"\b(scorer|lane|second|whole)\b", rf"\1{self.suffix}", text)
 
     def write_onnx(self, file):
-        node = onnx_models.helper.make_node("Identity", ["X"], ["Y"])
+        node = onnx.helper.make_node("Identity", ["X"], ["Y"])
         shapes = [onnx_models.value(name, shape) for name, shape in self.sample.onnx.items()]
         onnx_models.write(file, [node], shapes[:1], shapes[1:])
 

@@ -8,7 +8,16 @@ from typing import Final
 
 from priority_router.config import POLICY_FILE
 from priority_router.ops.rules.catalogue import files as rules
-from priority_router.ops.rules.configs import at, backend, config_file, in_policy, is_ensemble, joined, served_versions
+from priority_router.ops.rules.configs import (
+    at,
+    backend,
+    config_file,
+    in_policy,
+    is_ensemble,
+    joined,
+    policy_file,
+    served_versions,
+)
 from priority_router.ops.rules.finding import Finding, Place
 from priority_router.ops.rules.models import Model
 
@@ -78,8 +87,13 @@ def _model_file(model: Model) -> str:
 
 def _policy(router: Model) -> Iterator[Finding]:
     if router.policy_error:
-        what, _, fix = router.policy_error.rpartition("; " if "; " in router.policy_error else ": ")
-        yield Finding(rules.POLICY_UNUSABLE, in_policy(router), f"{what}: the router does not load", fix)
+        what, fix = _parts(router.policy_error)
+        yield Finding(
+            rules.POLICY_UNUSABLE,
+            in_policy(router),
+            f"{what}: the router does not load",
+            fix or f"correct that in {policy_file(router)}",
+        )
         return
     served = served_versions(router)
     if router.files is None or served is None:
@@ -95,3 +109,12 @@ def _policy(router: Model) -> Iterator[Finding]:
             f"router {router.name!r} has no {POLICY_FILE} in its version folder{found}: it does not load",
             f"put {POLICY_FILE} into {router.name}/{version}",
         )
+
+
+def _parts(error: str) -> tuple[str, str]:
+    """What a PolicyError finds wrong, and what it says to write, which stands last; empty where it says nothing."""
+    for mark in ("; ", ": did you mean", ": it belongs"):
+        what, found, fix = error.rpartition(mark)
+        if found:
+            return what, found.lstrip(":; ") + fix
+    return error, ""

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instances are counted over all GPUs, as far as a configuration says them."""
+
+import pytest
+
+from .written import codes, found, router, scorer
+
+CPU = "instance_group {{ kind: KIND_CPU count: {} }}"
+NAMED = "instance_group {{ kind: KIND_GPU count: {} gpus: [ {} ] }}"
+EVERY_GPU = "instance_group {{ kind: KIND_GPU count: {} }}"
+AUTO = "instance_group {{ count: {} }}"
+AUTO_NAMED = "instance_group {{ count: {} gpus: [ {} ] }}"
+MODEL = "instance_group {{ kind: KIND_MODEL count: {} }}"
+PASSIVE = "instance_group {{ kind: KIND_CPU count: {} passive: true }}"
+
+
+@pytest.mark.parametrize(
+    ("groups", "fitting", "not_fitting", "written"),
+    [
+        (CPU.format(3), [3], [1, 2, 4], 3),
+        (CPU.format(1) + CPU.format(2), [3], [1, 2], 3),
+        (NAMED.format(2, "0, 1"), [4], [2, 3], 4),
+        (NAMED.format(2, "0, 1") + NAMED.format(1, "3"), [5], [3, 4], 5),
+        (MODEL.format(2), [2], [1, 4], 2),
+        (CPU.format(1) + PASSIVE.format(3), [1], [4], 1),
+        (EVERY_GPU.format(2), [2, 4, 8], [3], 2),
+        (EVERY_GPU.format(2), [], [1], 2),
+        (EVERY_GPU.format(1), [1, 2, 3], [], 0),
+        (AUTO.format(3), [3, 6], [4, 5], 3),
+        (AUTO_NAMED.format(2, "0, 1"), [2, 4], [3], 4),
+        (CPU.format(1) + EVERY_GPU.format(2), [3, 5], [4], 3),
+        (NAMED.format(1, "0") + EVERY_GPU.format(3), [4, 7], [6], 4),
+    ],
+)
+def test_the_policy_must_say_a_number_that_there_may_be(groups, fitting, not_fitting, written):
+    for instances in fitting:
+        assert codes(router(instances=instances), scorer(groups=groups)) == []
+    for instances in not_fitting:
+        (finding,) = found(router(instances=instances), scorer(groups=groups))
+        assert finding.rule.code == "PR306"
+        assert finding.place.path == ("executor_shape", "instances")
+        assert f"write instances = {written} in lane/1/policy.toml" in finding.fix
+        assert codes(router(instances=written), scorer(groups=groups)) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "instances", "count"),
+    [
+        ("instance_group { kind: KIND_CPU }", 1, 1),
+        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 4, 2),
+        (CPU.format(1) + "instance_group { kind: KIND_GPU gpus: [ 0 ] }", 4, 3),
+        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 1, 1),
+    ],
+)
+def test_a_count_that_is_not_written_is_asked_for_and_compared_with_nothing(groups, instances, count):
+    (finding,) = found(router(instances=instances), scorer(groups=groups))
+    assert finding.rule.code == "PR118"
+    assert f"write count: {count} in" in finding.fix
+
+
+def test_without_a_group_the_policy_s_number_is_proposed():
+    (finding,) = found(router(instances=3), scorer(groups=""))
+    assert finding.rule.code == "PR118"
+    assert "write instance_group [ { kind: KIND_CPU count: 3 } ] in scorer/config.pbtxt" in finding.fix
