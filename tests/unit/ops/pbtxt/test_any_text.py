@@ -13,6 +13,9 @@ from priority_router.ops.pbtxt.edit import MOST_LEVELS, Batching, QueuePolicy, m
 from priority_router.ops.pbtxt.error import PbtxtError
 from support.config_texts import configs, written
 
+# What protobuf only warns of would be read in another way by a server.
+pytestmark = pytest.mark.filterwarnings("error")
+
 _ANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _WORDS = (
     *"{}<>[]:,;#\"'\\\n\r\t /-+.$@0129\0\ufeff\u00a0\x85\udcff\ud800\u00e9",
@@ -28,7 +31,22 @@ _WORDS = (
     ),
     *("name", "parameters", "string_value", "model_metrics", "data_type", "TYPE_FP32", "true", "zzz", "timeout_ms"),
     *("${x}", "{{ x }}", "${", "1e400", "-inf", "nan", "0x", "010", "4294967296", "99999999999999999999", "9" * 5000),
-    *('"a"', "'b'", '"\\', '"\\x"', '"\\u12"', "[a.b/c]", "# comment", "\r\n", "{ }", "[ ]", ": {", "{{", "]]"),
+    *(
+        '"a"',
+        "'b'",
+        '"\\',
+        '"\\x"',
+        '"\\u12"',
+        "[a.b/c]",
+        "# comment",
+        "\r\n",
+        "'\\q'",
+        "{ }",
+        "[ ]",
+        ": {",
+        "{{",
+        "]]",
+    ),
 )
 
 
@@ -96,7 +114,7 @@ def test_a_configuration_with_something_taken_out_doubled_or_put_in(text, data):
     check(text)
 
 
-_SIZE = 300_000
+_SIZE = 150_000
 _LONG = {
     "fields": "input { name: 'x' data_type: TYPE_FP32 dims: [ 1, 2 ] }\n",
     "one line": "parameters { key: 'x' value { string_value: 'y' } } ",
@@ -150,4 +168,4 @@ def test_the_time_grows_with_the_size(sort):
     begin = time.process_time()
     check(text)
     # Four readings; each takes under a second where nothing else runs, and a square one minutes.
-    assert time.process_time() - begin < 40
+    assert time.process_time() - begin < 15

@@ -282,6 +282,14 @@ def test_bytes_in_comments_do_no_harm_and_come_back(tmp_path):
     assert document.encode() == encode(document.text) == file.read_bytes()
 
 
+@pytest.mark.parametrize(
+    "text", ["${\udcff}", "input { data_type: '\udcff' }", "parameters { key: '\udcff' }", "zzz { yyy: '\udcff' }"]
+)
+def test_bytes_that_are_no_text_in_other_faults(text):
+    """Protobuf cannot even look such a name up."""
+    assert "encoding" in [fault.kind for fault in faults(text, "f")]
+
+
 def test_half_a_pair_that_no_file_can_have():
     (fault,) = faults("# \ud83d", "f")
     assert (fault.kind, fault.column) == ("encoding", 3)
@@ -295,6 +303,11 @@ def test_a_file_that_cannot_be_opened(name, tmp_path):
     assert caught.value.kind == "file"
     assert (caught.value.line, caught.value.column) == (0, 0)
     assert str(caught.value).startswith(f"{tmp_path / name}: cannot be read (")
+
+
+def test_what_protobuf_says_is_told_without_the_line_also_beside_other_faults():
+    found = told("zzz: 1 max_batch_size: 'x' name: '${a}' }")
+    assert found[1] == ("syntax", "1:24", "protobuf: Couldn't parse integer: 'x'; write a whole number, without quotes")
 
 
 def test_words_stay_on_one_line_and_short():

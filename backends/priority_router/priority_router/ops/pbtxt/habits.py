@@ -156,7 +156,9 @@ def advice(top: Any, path: tuple[str, ...], message: Any, field: Field) -> str:
 def unknown_value(field: Any, token: Token) -> tuple[str, str] | None:
     """What is wrong with the value of an enum and what to write; None where it is one of its names, or a number."""
     values = field.enum_type.values_by_name
-    if token.text in values or (token.sort is Sort.NUMBER and len(token.text) < _LONGEST_ENUM):
+    if (token.sort is Sort.NAME and token.text in values) or (
+        token.sort is Sort.NUMBER and len(token.text) < _LONGEST_ENUM
+    ):
         return None
     bare = token.text[1:-1] if token.sort is Sort.STRING else token.text
     first = f"{next(iter(values)).partition('_')[0]}_"

@@ -110,6 +110,9 @@ class Keys:
         value = written[-1].values[0] if written and written[-1].values else None
         if isinstance(value, Message):
             return None
+        known_key = descriptor.fields_by_name["key"]
+        if value and any(spelling.doubt(known_key, token) for token in value.tokens):
+            return None
         tokens = tuple(token.text for token in value.tokens) if value else ()
         known = (descriptor.full_name, tokens)
         if known not in self._known:
@@ -150,6 +153,8 @@ class _Walk:
             names: of the fields that it is in; of a map entry's value that is another than the path.
         """
         for written in message.fields:
+            if written.token.sort is Sort.PLACEHOLDER:
+                continue
             known = descriptor.fields_by_name.get(written.name)
             if known is None:
                 self._unknown(written, descriptor, names)
@@ -159,8 +164,6 @@ class _Walk:
                 self._single(written, known, node, path, names)
 
     def _unknown(self, written: Field, descriptor: Any, names: tuple[str, ...]) -> None:
-        if written.token.sort is Sort.PLACEHOLDER:
-            return
         what = f"{'.'.join(names) or 'a model configuration'} has no field '{shown(written.name)}'"
         fix = habits.advice(self._descriptor, names, descriptor, written)
         self._misfit("unknown_field", written.token.start, written.whole, what, fix)

@@ -92,7 +92,8 @@ class _Examination:
         self._undecodable(tokens)
         if self._faults or broken:
             left_out += tree.fields_with(message, _is_unreadable)
-        config = self._parsed(_blanked(self._text, left_out), broken)
+        closing = broken.closing if broken else ""
+        config = self._parsed(f"{_blanked(self._text[: message.span.end], left_out)}{closing}")
         if broken and not self._stands_at(broken.offset):
             self._fault(broken.offset, "syntax", broken.what, broken.fix)
         if self._faults:
@@ -136,28 +137,27 @@ class _Examination:
             what = f"the placeholder {shown(placeholder.text)} {where}"
             self._fault(placeholder.start, "placeholder", what, "fill in the template, or write what it stands for")
 
-    def _parsed(self, text: str, broken: NotATreeError | None) -> Any:
-        """What protobuf makes of it; adds what it balks at, where that stands in front of what the scanner does."""
+    def _parsed(self, text: str) -> Any:
+        """What protobuf makes of it; adds what it balks at."""
         made = model_config_pb2.ModelConfig()
         try:
             text_format.Parse(text, made)
         except text_format.ParseError as error:
             offset = self._lines.offset(error.GetLine() or 1, error.GetColumn() or 1)
-            if broken is None or offset < min(broken.offset, broken.partial.span.end):
-                self._fault(offset, "syntax", *self._protobufs_words(error, offset))
+            self._fault(offset, "syntax", *_protobufs_words(error, text, offset))
         except (ValueError, OverflowError) as error:
-            if broken is None:
-                what = f"protobuf: {shown(str(error), _MOST_WORDS)}"
-                self._fault(0, "syntax", what, "correct the value that it speaks of")
+            what = f"protobuf: {shown(str(error), _MOST_WORDS)}"
+            self._fault(0, "syntax", what, "correct the value that it speaks of")
         return made
 
-    def _protobufs_words(self, error: Exception, offset: int) -> tuple[str, str]:
-        """What is wrong and what to write, without the line that it quotes."""
-        start, end = self._text.rfind("\n", 0, offset) + 1, self._text.find("\n", offset)
-        quoted = self._text[start : end if end >= 0 else None]
-        words = str(error).partition(" : ")[2].removeprefix(f"'{quoted}': ")
-        fix = next((fix for pattern, fix in _REMEDIES if pattern.match(words)), "correct it")
-        return f"protobuf: {shown(words, _MOST_WORDS).rstrip('.')}", fix
+
+def _protobufs_words(error: Exception, text: str, offset: int) -> tuple[str, str]:
+    """What is wrong and what to write, without the line that protobuf quotes."""
+    start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+    quoted = text[start : end if end >= 0 else None]
+    words = str(error).partition(" : ")[2].removeprefix(f"'{quoted}': ")
+    fix = next((fix for pattern, fix in _REMEDIES if pattern.match(words)), "correct it")
+    return f"protobuf: {shown(words, _MOST_WORDS).rstrip('.')}", fix
 
 
 def _is_unreadable(token: Token) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from priority_router.ops.pbtxt.scan import Sort, Token
+from priority_router.ops.pbtxt.scan import Sort, Token, shown
 
 _INTEGER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(
@@ -42,13 +42,13 @@ def doubt(field: Any, token: Token) -> tuple[int, str, str] | None:
         if octal or not (_FLOAT if floating else _INTEGER).fullmatch(token.text):
             return (
                 token.start,
-                f"{token.text} is not a number of the usual form",
+                f"{shown(token.text)} is not a number of the usual form",
                 "write digits alone, or 0x before them",
             )
         if token.text.startswith("-") and field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
             return token.start, f"{field.name} is negative", "write a number of at least 0"
     if token.sort is Sort.NAME and not token.text.isidentifier():
-        return token.start, f"{token.text} is not a name", "write letters, digits and '_' alone"
+        return token.start, f"{shown(token.text)} is not a name", "write letters, digits and '_' alone"
     return None
 
 
@@ -68,7 +68,7 @@ def _doubtful_escape(token: Token) -> tuple[int, str, str] | None:
         if not legal:
             return (
                 token.start + match.start(),
-                f"parsers do not agree on what {match.group()} is in a string",
+                f"parsers do not agree on what {shown(match.group())} is in a string",
                 "write the character itself, or two backslashes for one",
             )
     return None

@@ -94,7 +94,8 @@ class NotATreeError(Exception):
         offset: of the first character that does not fit.
         what: what is wrong; without a full stop.
         fix: what to write; likewise.
-        partial: what stands in front of it, with all that is open closed.
+        partial: what is complete in front of it, with all that is open closed behind that.
+        closing: the brackets that close it.
     """
 
     def __init__(self, offset: int, what: str, fix: str) -> None:
@@ -103,6 +104,7 @@ class NotATreeError(Exception):
         self.what = what
         self.fix = fix
         self.partial = Message(Span(0, 0), Span(0, 0), ())
+        self.closing = ""
 
 
 def parse(tokens: Iterable[Token], length: int) -> Message:
@@ -125,7 +127,7 @@ def parse(tokens: Iterable[Token], length: int) -> Message:
     try:
         return reader.read()
     except NotATreeError as error:
-        error.partial = reader.partial()
+        error.partial, error.closing = reader.partial()
         raise
 
 
@@ -169,6 +171,7 @@ class _Reader:
         self._length = length
         self._next = 0
         self._levels = [_Level(None, "", None)]
+        self._complete = 0
 
     def read(self) -> Message:
         whole = self._levels[0]
@@ -183,12 +186,12 @@ class _Reader:
             else:
                 self._field(level)
 
-    def partial(self) -> Message:
-        """The text up to the next token, with all open messages and lists ended there."""
-        token = self._look()
-        end = token.start if token else self._length
+    def partial(self) -> tuple[Message, str]:
+        """What is complete so far, and the brackets that close it."""
+        end, closing = self._complete, ""
         while len(self._levels) > 1:
             level = self._levels.pop()
+            closing += level.closing
             start = level.opening.start if level.opening else 0
             above = self._levels[-1]
             values: tuple[Value, ...] = tuple(level.values)
@@ -199,7 +202,7 @@ class _Reader:
                 above.values += values
             else:
                 above.fields.append(Field(level.name, values, in_list, Span(level.name.start, end), None))
-        return Message(Span(0, end), Span(0, end), tuple(self._levels[0].fields))
+        return Message(Span(0, end), Span(0, end), tuple(self._levels[0].fields)), closing
 
     # Tokens.
 
@@ -267,6 +270,7 @@ class _Reader:
             raise self._fault(f"more than {MOST_DEEP} brackets are open", "close those that are complete")
         self._levels.append(_Level(self._tokens[self._next], closing, name))
         self._next += 1
+        self._complete = self._tokens[self._next - 1].end
 
     def _close_message(self, level: _Level) -> None:
         self._levels.pop()
@@ -292,6 +296,7 @@ class _Reader:
             self._behind_element(level)
 
     def _behind_element(self, level: _Level) -> None:
+        self._complete = self._tokens[self._next - 1].end
         if self._take("]"):
             self._close_list(level)
         elif not self._take(","):
@@ -308,6 +313,7 @@ class _Reader:
         mark = self._take(",;")
         separator = Span(mark.start, mark.end) if mark else None
         level.fields.append(Field(name, values, in_list, Span(name.start, end), separator))
+        self._complete = self._tokens[self._next - 1].end
 
     # What does not fit.
 
