@@ -59,6 +59,12 @@ def test_what_to_write_in_plain_mode_covers_every_plain_router_and_the_executor(
         assert "dynamic_batching { priority_levels: 2 default_priority_level: 2 " in finding.fix
 
 
+def test_an_executor_that_has_the_levels_already_is_left_as_it_is():
+    findings = found(router(mode="plain"), router("other", top=SHARED), scorer())
+    (shared,) = [finding for finding in findings if finding.rule.code == "PR303"]
+    assert shared.fix == 'write mode = "levels" and shared_executor = true in lane/1/policy.toml'
+
+
 def test_a_router_behind_a_router_is_pointed_to_its_executor_and_told_of_the_sharing():
     (finding,) = found(router("front", "lane"), router(), scorer(), scorer("ranker"))
     assert (finding.rule.code, finding.place.model) == ("PR302", "front")

@@ -8,7 +8,16 @@ from typing import Final
 
 from priority_router.config import RouterPolicy
 from priority_router.ops.rules.catalogue import executor as rules
-from priority_router.ops.rules.configs import at, batching, config_file, joined, levels, number, queue_policies
+from priority_router.ops.rules.configs import (
+    PLAIN_BATCHING,
+    at,
+    batching,
+    config_file,
+    joined,
+    levels,
+    number,
+    queue_policies,
+)
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model
 
@@ -38,7 +47,8 @@ def _block_lines(policy: RouterPolicy) -> list[str]:
 def to_write(executor: Model, policy: RouterPolicy) -> str:
     """What an executor with too few levels, or none, lacks, and its file."""
     if not batching(executor):
-        return f"{block(policy)} in {config_file(executor)}"
+        place = f" in place of {PLAIN_BATCHING}" if "dynamic_batching" in executor.config else ""
+        return f"{block(policy)}{place} in {config_file(executor)}"
     present = {found.level for found in queue_policies(executor)}
     count = max(used(policy))
     lines = [

@@ -20,6 +20,7 @@ from priority_router.ops.rules.configs import (
     served_versions,
     steps,
 )
+from priority_router.ops.rules.configs import levels as level_count
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model
 from priority_router.policy_fields import LATEST_VERSION
@@ -153,13 +154,18 @@ def _same(ours: int, theirs: int, executor: Model | None) -> bool:
 
 def _sharing(routers: Iterable[Model], executor: str, models: Models) -> str:
     """What to write so that each of some routers knows that others call its executor; plain mode has no way to."""
-    parts, block = [], ""
+    parts, plain = [], []
     for router in routers:
-        mode = 'mode = "levels" and ' if _is_plain(router) else ""
-        parts.append(f"{mode}shared_executor = true in {policy_file(router)}")
-        if mode and router.policy is not None and executor in models:
-            block = levels.to_write(models[executor], router.policy)
-    return joined([*parts, *([block] if block else [])])
+        if router.policy is not None and not router.policy.scheduling.levels:
+            plain.append(router.policy)
+            parts.append(f'mode = "levels" and shared_executor = true in {policy_file(router)}')
+        else:
+            parts.append(f"shared_executor = true in {policy_file(router)}")
+    if plain and executor in models:
+        most = max(plain, key=lambda policy: max(levels.used(policy)))
+        if level_count(models[executor]) < max(levels.used(most)):
+            parts.append(levels.to_write(models[executor], most))
+    return joined(parts)
 
 
 def _named(router: Model, names: Sequence[str], models: Models) -> str:
