@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import io
 import json
 import os
 import sys
@@ -145,6 +146,14 @@ def test_colour_is_for_terminals(repository, monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     lint(repository)
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_terminal_without_a_letter_gets_its_escape(repository, monkeypatch):
+    (repository / "ümlaut").mkdir()
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert lint(repository) == 1
+    assert rb"models/\xfcmlaut: error PR009" in stream.buffer.getvalue()
 
 
 def test_names_that_are_no_text_are_printed(repository, capsys):

@@ -93,7 +93,10 @@ def repository(folder, file="", lines="", fields=frozenset()):
             (path.parent / "1" / "model.py").touch()
     shape, classes = policy.pop("executor_shape"), policy.pop("class")
     tables = "".join(f"[[class]]\n{toml(table)}" for table in classes)
-    (folder / examples.POLICY).write_text(f"{toml(policy)}[executor_shape]\n{toml(shape)}{tables}")
+    (folder / "router" / "0").mkdir()
+    for version in "01":
+        path = folder / "router" / version / "policy.toml"
+        path.write_text(f"{toml(policy)}[executor_shape]\n{toml(shape)}{tables}")
     return folder
 
 

@@ -69,9 +69,11 @@ def test_a_policy_that_is_no_text_has_its_beginning(repository):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_line_ends_and_a_byte_order_mark_move_nothing(repository, end, mark):
-    text = mark + POLICY.replace("level = 2\nmax_queue_size = 64", "level = 2").replace("\n", end)
+    text = f"{mark}# The lane's policy\n" + POLICY.replace("level = 2\nmax_queue_size = 64", "level = 2").replace(
+        "\n", end
+    )
     (repository / "router" / "1" / "policy.toml").write_bytes(text.encode())
-    assert found(repository) == [("router/1/policy.toml:13:1", "PR307")]
+    assert found(repository) == [("router/1/policy.toml:14:1", "PR307")]
 
 
 def test_a_key_that_is_not_written_has_the_place_of_what_it_belongs_into(repository):

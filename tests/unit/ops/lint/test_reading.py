@@ -69,6 +69,8 @@ def test_a_folder_that_is_no_model_is_one_to_triton(repository, name):
     (repository / name).mkdir()
     (repository / name / "HEAD").write_text("x")
     assert found(repository) == [(name, "PR009")]
+    (only,) = check([repository]).found
+    assert only.finding.fix == "move the folder out of the repository"
 
 
 def test_links_are_followed(repository, tmp_path):
@@ -252,8 +254,22 @@ def test_the_policy_is_that_of_the_version_that_serves(repository):
     (folder / "4").write_text("no folder")
     assert found(repository) == [("router/2/policy.toml:1:1", "PR005")]
     config = folder / "config.pbtxt"
-    config.write_text(config.read_text() + "version_policy { specific { versions: 1 } }\n")
+    text = config.read_text()
+    config.write_text(f"{text}version_policy {{ specific {{ versions: 1 }} }}\n")
     assert found(repository) == []
+    config.write_text(f"{text}version_policy {{ latest {{ num_versions: 2 }} }}\n")
+    assert ("router/2/policy.toml:1:1", "PR005") in found(repository)
+
+
+def test_findings_are_sorted_by_file_and_line(repository):
+    path = repository / "executor" / "config.pbtxt"
+    text = path.read_text().replace("count: 1", "").replace('name: "executor"\n', "", 1)
+    path.write_text(f'response_cache {{ enable: true }}\n{text}name: "other"\n')
+    policy = repository / "router" / "1" / "policy.toml"
+    policy.write_text(policy.read_text().replace("max_queue_size = 64\n", ""))
+    places = [(located.file, located.position.line) for located in check([repository]).found]
+    assert len(places) > 4
+    assert places == sorted(places)
 
 
 def test_a_model_of_onnx_files_is_read_through_its_folder(repository):

@@ -43,11 +43,12 @@ _ROUTER_INPUTS: Final = """input [
   { name: "CLASS" data_type: %s dims: [ 1 ]%s }
 ]"""
 _ROUTER_OUTPUTS: Final = """output [
-  { name: "%s" data_type: TYPE_FP32 dims: [ 4 ] },
+  { name: "%s" data_type: %s dims: [ 4 ] },
   { name: "ROUTER_QUEUE_US" data_type: TYPE_INT64 dims: [ 1 ] },
   { name: "ROUTER_EXECUTOR_US" data_type: TYPE_INT64 dims: [ 1 ] }
 ]"""
 _RIGHT_INPUTS: Final = _ROUTER_INPUTS % ("TYPE_FP32", "TYPE_STRING", " optional: true")
+_RIGHT_OUTPUTS: Final = _ROUTER_OUTPUTS % ("Y", "TYPE_FP32")
 _ONE_CPU: Final = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 _CLASS: Final = '[[class]]\nname = "online"\nlevel = 1\n%s'
 _LIMITED: Final = "max_queue_size = 64"
@@ -137,7 +138,7 @@ _OF_ROUTERS: Final = {
     "PR201": Example(ROUTER, "instance_group [ { kind: KIND_CPU count: 2 } ]", _ONE_CPU),
     "PR202": Example(ROUTER, "max_batch_size: 2", "max_batch_size: 64"),
     "PR203": Example(ROUTER, _RIGHT_INPUTS.replace("[ 4 ]", "[ 8 ]"), _RIGHT_INPUTS),
-    "PR204": Example(ROUTER, _ROUTER_OUTPUTS % "SCORES", _ROUTER_OUTPUTS % "Y"),
+    "PR204": Example(ROUTER, _ROUTER_OUTPUTS % ("SCORES", "TYPE_FP32"), _RIGHT_OUTPUTS),
     "PR205": Example(ROUTER, _ROUTER_INPUTS % ("TYPE_FP32", "TYPE_INT32", " optional: true"), _RIGHT_INPUTS),
     "PR206": Example(ROUTER, "sequence_batching { }", _PLAIN),
     "PR207": Example(ROUTER, _NO_POLICIES, _PLAIN),
@@ -153,6 +154,8 @@ _OF_ROUTERS: Final = {
     "PR213": Example(ROUTER, "instance_group [ { count: 1 } ]", _ONE_CPU),
     "PR214": Example(ROUTER, _ROUTER_INPUTS % ("TYPE_FP32", "TYPE_STRING", ""), _RIGHT_INPUTS),
     "PR215": Example(ROUTER, _ROUTER_INPUTS % ("TYPE_BF16", "TYPE_STRING", " optional: true"), _RIGHT_INPUTS),
+    "PR216": Example(ROUTER, _ROUTER_OUTPUTS % ("Y", "TYPE_FP64"), _RIGHT_OUTPUTS),
+    "PR217": Example(ROUTER, "version_policy { all { } }", "version_policy { latest { num_versions: 1 } }"),
 }
 
 _TOGETHER: Final = {

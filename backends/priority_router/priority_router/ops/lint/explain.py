@@ -31,7 +31,8 @@ def explain(code: str) -> str:
         hint = f"the nearest are {', '.join(sorted(near))}" if near else f"they go from {min(RULES)} to {max(RULES)}"
         raise UnknownCodeError(f"there is no rule {code!r}; {hint}")
     parts = [f"{rule.code}: {rule.title} ({rule.severity.value})", f"why: {rule.why}", f"fix: {rule.remedy}"]
-    example = EXAMPLES[rule.code]
-    shown = [f"for example, in {example.file}:", textwrap.indent(example.wrong, "  ")]
-    shown += ["better:", textwrap.indent(example.right, "  ")] if example.right else []
-    return "\n".join([*(textwrap.fill(part, _WIDTH, subsequent_indent="     ") for part in parts), *shown])
+    lines = [textwrap.fill(part, _WIDTH, subsequent_indent="     ") for part in parts]
+    if example := EXAMPLES.get(rule.code):
+        lines += [f"for example, in {example.file}:", textwrap.indent(example.wrong, "  ")]
+        lines += ["better:", textwrap.indent(example.right, "  ")] if example.right else []
+    return "\n".join(lines)
