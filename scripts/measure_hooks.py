@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what prompt dispatch costs the server process: idle, with a backlog behind a busy model, and in overload.
 
-Writes docs/results/hooks.json, whose numbers docs/hooks.md states. Run by hand on a quiet machine with the Python of
-.venv; a round takes about three minutes.
+Writes docs/results/hooks.json, from which scripts/results.py takes the numbers in docs/hooks.md. Run by hand on a quiet
+machine with the Python of .venv; a round takes about three minutes.
 """
 
 from __future__ import annotations
@@ -61,14 +61,6 @@ SETTINGS: Mapping[str, Setting] = {
     "router in front, slices of 100 us": Setting("router", 100),
 }
 
-COLUMNS: Mapping[str, str] = {
-    "idle_cpu_percent": "idle",
-    "backlog_of_1_cpu_percent": "backlog, one model",
-    "backlog_of_3_cpu_percent": "backlog, three models",
-    "overload_cpu_percent": "overload",
-    "overload_waits_cut_per_second": "waits cut per second in overload",
-}
-
 
 def main() -> int:
     """Measures; returns the exit status."""
@@ -87,23 +79,14 @@ def run(options: argparse.Namespace) -> int:
             rounds[name].append({**figures, **in_overload(setting, options.seconds)})
             print(f"{name}: {rounds[name][-1]}", file=sys.stderr)
     report = {
+        "schema": result_file.HOOKS_SCHEMA,
         "cores": os.cpu_count(),
         "seconds": options.seconds,
         "rounds": options.rounds,
         "settings": {name: summary(runs) for name, runs in rounds.items()},
     }
     result_file.write(options.json, report)
-    print(table(report), end="")
     return 0
-
-
-def table(report: Mapping[str, Any]) -> str:
-    """The medians as docs/hooks.md has them; the router's row has no figures at rest."""
-    lines = ["| " + " | ".join(("", *COLUMNS.values())) + " |", "| --- |" + " --- |" * len(COLUMNS)]
-    for name, figures in report["settings"].items():
-        cells = (f"{figures[column]['median']:g}" if column in figures else "" for column in COLUMNS)
-        lines.append("| " + " | ".join((name, *cells)) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def at_rest(setting: Setting, seconds: float) -> dict[str, float]:

@@ -1,284 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes numbers from docs/results/bench-*.json, simulated.json and ensemble.json into the documents' marked sections.
+"""Writes the numbers of docs/results into README.md and docs/*.md: marked sections, and numbers within sentences.
 
-A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->`` in README.md or docs/*.md; NAME is a
-scenario (its table), ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``modes`` (the
-router's two modes, beside each other), ``cost`` (of the way through the router), ``simulated`` (the scheduling rules on
-a virtual clock) or ``ensemble`` (the steps around the router). Runs with the Python of .venv.
+A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->``; NAME is a scenario (its table),
+``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``modes`` (the router's two modes,
+beside each other), ``cost`` (of the way through the router), ``simulated`` (the scheduling rules on a virtual clock),
+``ensemble`` (the steps around the router), ``hooks`` (what prompt dispatch costs) or ``demo`` (what scripts/demo
+prints). Sentences are those of result_sentences.py. Runs with the Python of .venv.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from priority_router.errors import PriorityRouterError
-from priority_router.ops import command_line, result_file
-from priority_router.ops.bench import report
-from priority_router.ops.bench.aims import limit_text
-from priority_router.ops.bench.report import cell, short
-from priority_router.ops.bench.scenarios import SCENARIOS, shortened
-from priority_router.ops.bench.stats import QUANTILES, errors_among
-from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.loads import BACKGROUND, ONLINE
-from priority_router.ops.simulate import comparison
+import result_sentences
+import result_tables
+from priority_router.ops import command_line
+from result_tables import ResultsError
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "results"
 SECTION = re.compile(r"(<!-- results: (?P<name>[\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 OPENING = re.compile(r"<!-- results: ")
-DEFINITION = ("executor", "loads", "in_flight", "direct", "aims")
-"""What a measured scenario must have in common with the scenario as it is now."""
-
-Document = Mapping[str, Any]
 
 
-class ResultsError(PriorityRouterError):
-    """A section or a result file cannot be used."""
-
-
-def read(name: str, command: str, schema: str) -> Document:
-    """A result file, which ``command`` writes."""
-    path = RESULTS / name
-    try:
-        document: Document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultsError(f"{path.relative_to(ROOT)} is missing; run {command}") from None
-    except ValueError as error:
-        raise ResultsError(f"{path.relative_to(ROOT)} is not JSON ({error}); run {command}") from error
-    if document.get("schema") != schema or document.get("interrupted"):
-        raise ResultsError(f"{path.relative_to(ROOT)} is not a complete result of this version; run {command}")
-    return document
-
-
-def load(name: str) -> Document:
-    """The result file of a scenario."""
-    file, command = f"bench-{name}.json", "scripts/bench"
-    document = read(file, command, report.SCHEMA)
-    now = json.loads(json.dumps(asdict(SCENARIOS[name])))
-    changed = [key for key in DEFINITION if document["scenario"][key] != now[key]]
-    if changed:
-        raise ResultsError(f"{file} was measured when the scenario had other {', '.join(changed)}; run {command}")
-    return document
-
-
-def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
-    """A Markdown table."""
-    yield f"| {' | '.join(head)} |"
-    yield f"|{' --- |' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-
-
-def scenario_section(document: Document) -> Iterator[str]:
-    """Every arm and class of a scenario."""
-    rows = []
-    for arm, numbers in document["arms"].items():
-        for position, (class_name, one) in enumerate(numbers["classes"].items()):
-            outcomes = one["outcomes"]
-            ended = (outcomes[Outcome.SUCCESS.label], errors_among(outcomes), outcomes[Outcome.UNANSWERED.label])
-            rows.append(
-                [
-                    arm if position == 0 else "",
-                    class_name,
-                    " / ".join(map(str, ended)),
-                    cell(one["rows_per_s"]),
-                    *(cell(one["latency"][name]) for name in QUANTILES),
-                    cell(numbers["busy"], 100) if position == 0 else "",
-                ]
-            )
-    head = ["arm", "class", "answered / refused / unanswered", "rows/s"]
-    yield from table([*head, *(name.replace("_", " ") for name in QUANTILES), "busy %"], rows)
-    yield ""
-    yield conditions(document)
-    yield from notes([document])
-
-
-def conditions(document: Document) -> str:
-    """What a table's numbers are, in one paragraph."""
-    scenario = document["scenario"]
-    each = "step, arm and round" if scenario["in_flight"] else "arm and round"
-    versions = document["versions"]
-    return (
-        f"Medians of {len(document['rounds'])} rounds (lowest-highest), {scenario['seconds']:g} s per {each} after "
-        f"{scenario['warmup_seconds']:g} s of warm-up, {document['cores']} cores, Triton {versions['triton']}, "
-        f"seed {document['seed']}. `{' '.join(document['command'])}`"
-    )
-
-
-def notes(documents: list[Document]) -> Iterator[str]:
-    """What a reader must know before believing the numbers above, each once; nothing where there is nothing."""
-    found = []
-    for document in documents:
-        doubts = dict.fromkeys(filter(None, (shortened(document["scenario"]), *document["warnings"])))
-        found += [f"- `{document['scenario']['name']}`: {doubt}" for doubt in doubts]
-    if found:
-        yield from ("", "Beware:", "", *found)
-
-
-def aims_section() -> Iterator[str]:
-    """All aims of all scenarios, in both modes."""
-    rows = []
-    documents = {name: load(name) for name in SCENARIOS}
-    for name, document in documents.items():
-        for aim in document["aims"]:
-            rows.append(
-                [
-                    name,
-                    aim["text"],
-                    aim["arm"],
-                    limit_text(aim["at_most"], aim["limit"]),
-                    cell(aim["reached"]),
-                    {True: "met", False: "**missed**", None: "not measured"}[aim["met"]],
-                ]
-            )
-    yield from table(["scenario", "what", "arm", "aim", "reached", ""], rows)
-    yield from notes(list(documents.values()))
-
-
-def summary_section() -> Iterator[str]:
-    """Online latency, rows/s and busy share of every open-loop scenario and arm."""
-    rows = []
-    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
-    for name, document in documents.items():
-        for position, (arm, numbers) in enumerate(document["arms"].items()):
-            online, background = numbers["classes"][ONLINE], numbers["classes"][BACKGROUND]
-            rows.append(
-                [
-                    name if position == 0 else "",
-                    arm,
-                    *(cell(online["latency"][quantile]) for quantile in ("p50_ms", "p99_ms")),
-                    cell(background["rows_per_s"]),
-                    cell(numbers["busy"], 100),
-                ]
-            )
-    yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
-    yield from notes(list(documents.values()))
-
-
-def modes_section() -> Iterator[str]:
-    """The router in levels and in plain mode, for every open-loop scenario."""
-    rows = []
-    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
-    for name, document in documents.items():
-        modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
-        latencies = (cell(mode[ONLINE]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
-        rows.append([name, *latencies, *(cell(mode[BACKGROUND]["rows_per_s"]) for mode in modes)])
-    figures = ("online p50 ms", "online p99 ms", "background rows/s")
-    yield from table(["scenario", *(f"{figure}, {mode}" for figure in figures for mode in ("levels", "plain"))], rows)
-    yield from notes(list(documents.values()))
-
-
-def cost_section() -> Iterator[str]:
-    """What the way through the router costs where the model costs nothing: the closed-loop scenario in two columns."""
-    document = load("overhead")
-    in_flight = document["scenario"]["in_flight"]
-    least, most = (f"{count} in flight" for count in (min(in_flight), max(in_flight)))
-    rows = []
-    for arm, meaning in (("levels+hooks", "straight to a model that does nothing"), ("router", "through the router")):
-        classes = document["arms"][arm]["classes"]
-        rows.append([meaning, cell(classes[least]["latency"]["p50_ms"]), cell(classes[most]["rows_per_s"])])
-    yield from table(["", f"p50 ms, {least}", f"requests/s, {most}"], rows)
-    yield from notes([document])
-
-
-def simulated_section() -> Iterator[str]:
-    """Every scenario and arm of the simulator."""
-    document = read("simulated.json", "scripts/judge", comparison.SCHEMA)
-    rows = []
-    for name, arms in document["scenarios"].items():
-        for position, (arm, numbers) in enumerate(arms.items()):
-            latencies = (short(numbers[key]) for key in ("online_p50", "online_p95", "online_p99"))
-            busy, rows_per_s = f"{numbers['busy'] * 100:.1f}", short(numbers["rows_per_s"])
-            rows.append([name if position == 0 else "", arm, *latencies, rows_per_s, busy])
-    yield from table(["scenario", "arm", "online p50 ms", "p95 ms", "p99 ms", "rows/s", "busy %"], rows)
-    yield ""
-    yield (
-        f"Means of {len(document['seeds'])} seeds, {document['seconds']:g} virtual seconds each, the first "
-        f"{document['warmup_seconds']:g} not counted. `scripts/judge`"
-    )
-
-
-def ensemble_section() -> Iterator[str]:
-    """The ensemble beside the router alone, its outer steps, and what whole files cost."""
-    document = read("ensemble.json", "scripts/measure_ensemble.py", result_file.ENSEMBLE_SCHEMA)
-    measured, share = document["measured"], document["load"]
-    rows = []
-    for arm in ("router", "ensemble"):
-        online, background = measured[arm]["classes"][ONLINE], measured[arm]["classes"][BACKGROUND]
-        latencies = (cell(online[quantile]) for quantile in ("p50_ms", "p95_ms", "p99_ms"))
-        rows.append([arm, *latencies, cell(background["rows_per_s"]), cell(measured[arm]["busy"], 100)])
-    yield from table(["", "online p50 ms", "p95 ms", "p99 ms", "background rows/s", "busy %"], rows)
-    yield ""
-    columns = ("queue_ms", "compute_ms", "rows_per_execution", "busy_percent")
-    rows = [
-        [f"`{step}`", *(cell(use[column]) for column in columns), cell(measured["alone_rows_per_s"][step])]
-        for step, use in measured["steps"].items()
-    ]
-    yield from table(["step", "queue ms", "compute ms", "rows per execution", "busy %", "rows/s alone"], rows)
-    yield ""
-    sizes = ", ".join(f"{size} {cell(time)}" for size, time in measured["whole_file_ms"].items())
-    yield f"One request at a time, ms by the size of its file: {sizes}."
-    yield ""
-    yield (
-        f"Medians of {document['rounds']} rounds (lowest-highest), {document['seconds']:g} s per arm and round, "
-        f"{document['cores']} cores. Online {share['online']:g} and background {share['background']:g} times the "
-        f"router's capacity of {cell(measured['capacity_rows_per_s'])} rows/s. `scripts/measure_ensemble.py`"
-    )
-
-
-def section(name: str) -> str:
-    """The text of one section."""
-    made: dict[str, Callable[[], Iterator[str]]] = {
-        "aims": aims_section,
-        "summary": summary_section,
-        "modes": modes_section,
-        "cost": cost_section,
-        "simulated": simulated_section,
-        "ensemble": ensemble_section,
-    }
-    if name in made:
-        return "\n".join(made[name]()) + "\n"
-    if name in SCENARIOS:
-        return "\n".join(scenario_section(load(name))) + "\n"
-    raise ResultsError(f"no section {name!r}; there are {', '.join((*SCENARIOS, *made))}")
-
-
-def refreshed(text: str) -> str:
-    """A document with its sections made anew."""
+def refreshed(document: str, text: str) -> str:
+    """A document, named by its path from the root, with its sections and sentences made anew."""
     if len(OPENING.findall(text)) != len(SECTION.findall(text)):
         raise ResultsError("a section has no end, or an odd name")
-    return SECTION.sub(lambda found: found[1] + section(found["name"]) + found[3], text)
+    text = SECTION.sub(lambda found: found[1] + result_tables.section(found["name"]) + found[3], text)
+    return result_sentences.refreshed(document, text)
 
 
 def main(words: list[str] | None = None) -> int:
     """Runs the script; returns the exit status."""
     parser = command_line.parser("results", "Writes the numbers of docs/results into the documents.")
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit status 1 when a section is not in step"
+        "--check", action="store_true", help="write nothing; exit status 1 when a number is not in step"
     )
     check = parser.parse_args(words).check
     return command_line.exit_status(parser.prog, lambda: run(check))
 
 
 def run(check: bool) -> int:
-    """Writes every section anew, or looks whether that would change anything."""
+    """Writes every number anew, or looks whether that would change anything."""
     stale = []
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [result_tables.ROOT / "README.md", *sorted((result_tables.ROOT / "docs").glob("*.md"))]:
         if not path.is_file():
             continue
+        name = str(path.relative_to(result_tables.ROOT))
         before = path.read_text(encoding="utf-8")
         try:
-            after = refreshed(before)
+            after = refreshed(name, before)
         except ResultsError as error:
-            raise ResultsError(f"{path.relative_to(ROOT)}: {error}") from error
+            raise ResultsError(f"{name}: {error}") from error
         if after != before:
-            stale.append(str(path.relative_to(ROOT)))
+            stale.append(name)
             if not check:
                 path.write_text(after, encoding="utf-8")
     if check and stale:

@@ -7,11 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from priority_router.config import load_policy
-from priority_router.core.scheduler import MAX_WRITTEN_OFF
-from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
-from priority_router.ops.server.serve import READY_SECONDS
-from priority_router.ops.server.watch import SILENT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 BACKEND = ROOT / "backends" / "priority_router"
@@ -57,24 +52,6 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 def test_the_index_has_every_document() -> None:
     listed = {target.partition("#")[0] for target in links(ROOT / "docs" / "README.md")}
     assert {path.name for path in (ROOT / "docs").glob("*.md")} - listed == {"README.md"}
-
-
-def test_figures_are_those_of_the_code() -> None:
-    classes = load_policy(ROOT / "model_repository" / "router" / "1" / "policy.toml").scheduling.classes
-    figures = {
-        "operations.md": [
-            f"`--ready-timeout` ({READY_SECONDS:g} s)",
-            f"takes no connection for {SILENT_SECONDS:g} s",
-            f"served for up to {DRAIN_SECONDS:g} s",
-            f"gone within {STOP_SECONDS:g} s",
-            f"{sum(one.max_queue_size for one in classes):,} requests of one row",
-        ],
-        "troubleshooting.md": [f"with {MAX_WRITTEN_OFF} such calls the router refuses everything"],
-        "metrics.md": [f"With {MAX_WRITTEN_OFF} of them the router refuses everything"],
-    }
-    for name, wanted in figures.items():
-        text = " ".join((ROOT / "docs" / name).read_text().split())
-        assert [figure for figure in wanted if figure not in text] == [], name
 
 
 def texts() -> Iterator[str]:

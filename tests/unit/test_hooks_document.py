@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/hooks.md states what was measured, and names what the code names."""
+"""docs/hooks.md names what the code names."""
 
-import json
 from pathlib import Path
 
 from priority_router import hooks
-from support.modules import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "hooks.md").read_text()
-
-
-def test_the_table_is_that_of_the_results():
-    script = load_module("measure_hooks", ROOT / "scripts" / "measure_hooks.py")
-    assert script.table(json.loads(script.RESULT.read_text())) in DOCUMENT
 
 
 def test_every_name_of_the_contract_is_documented_and_in_the_library():

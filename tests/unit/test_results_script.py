@@ -2,14 +2,17 @@
 """scripts/results.py: numbers in the documents come from the result files, and from nowhere else."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from priority_router.ops import result_file
 from priority_router.ops.bench import report
 from priority_router.ops.bench.scenarios import SCENARIOS
+from priority_router.ops.demo import record, verdict
 from priority_router.ops.simulate import comparison
+from support.demo_results import BEFORE
+from support.demo_results import results as demo_results
 from support.modules import load_module
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "results.py"
@@ -17,9 +20,11 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "results.py"
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     module = load_module("results_script", SCRIPT)
-    monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(module, "RESULTS", tmp_path / "docs" / "results")
+    monkeypatch.setattr(module.result_tables, "ROOT", tmp_path)
+    monkeypatch.setattr(module.result_tables, "RESULTS", tmp_path / "docs" / "results")
+    monkeypatch.setattr(module.result_sentences, "SENTENCES", {})
     (tmp_path / "docs" / "results").mkdir(parents=True)
     return module
 
@@ -246,3 +251,94 @@ def test_the_ensemble_beside_the_router(results, tmp_path, capsys):
     assert "| `first` | 0.25 | 0.25 | 0.25 | 0.25 | 4000 |" in text
     assert "ms by the size of its file: 8 KiB 9.5, 1 MiB 12." in text
     assert "Online 0.2 and background 1.2 times the router's capacity of 100 rows/s." in text
+
+
+def write_hooks(root, **changes):
+    figures = {
+        "idle_cpu_percent": {"median": 0.07},
+        "backlog_of_1_cpu_percent": {"median": 13.49},
+        "backlog_of_3_cpu_percent": {"median": 29.36},
+        "overload_rows_per_second": {"median": 78.0},
+        "overload_cpu_percent": {"median": 14.48},
+        "overload_waits_cut_per_second": {"median": 5426.49},
+    }
+    document = {
+        "schema": result_file.HOOKS_SCHEMA,
+        "cores": 2,
+        "seconds": 6.0,
+        "rounds": 3,
+        "settings": {
+            "levels, slices of 100 us": figures,
+            "router in front": {key: one for key, one in figures.items() if key.startswith("overload")},
+        },
+        **changes,
+    }
+    (root / "docs" / "results" / "hooks.json").write_text(json.dumps(document))
+
+
+def test_what_prompt_dispatch_costs(results, tmp_path, capsys):
+    write_hooks(tmp_path, schema="another/0")
+    path = document_with(tmp_path, "hooks")
+    assert results.main([]) == 1
+    assert "run scripts/measure_hooks.py" in capsys.readouterr().err
+    write_hooks(tmp_path)
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| levels, slices of 100 us | 0.07 | 13.49 | 29.36 | 14.48 | 5426.49 |" in text
+    assert "| router in front |  |  |  | 14.48 | 5426.49 |" in text
+    assert "medians of 3 runs of 6 s, 2 cores" in text
+
+
+def test_the_demonstration_as_it_was_printed(results, tmp_path):
+    made = demo_results(replace(BEFORE, online_ms=30, seed=2))
+    run = record.Run(made, verdict.judge(made), [(144.0, "done\n")], [Path("demo-results/demo.html")])
+    (tmp_path / "docs" / "results" / "demo.json").write_text(json.dumps(record.as_json(run, 25.0, 1)))
+    path = document_with(tmp_path, "demo")
+    assert results.main([]) == 0
+    assert f"-->\n```console\n$ scripts/demo\n{run.printed()}\n```\n<!--" in path.read_text()
+    assert run.verdict.sentence.split(":")[0] in path.read_text()
+
+
+def with_sentence(results, monkeypatch, words, **numbers):
+    sentence = results.result_sentences.Sentence(words, lambda: numbers)
+    monkeypatch.setattr(results.result_sentences, "SENTENCES", {"docs/performance.md": [sentence]})
+
+
+def test_numbers_within_a_sentence_are_written_and_its_words_and_lines_stay(results, tmp_path, monkeypatch, capsys):
+    with_sentence(
+        results, monkeypatch, "costs {ms} ms on {cores} cores, {rate}/s.", ms="1.25", cores="two", rate="3,207"
+    )
+    path = tmp_path / "docs" / "performance.md"
+    path.write_text("It costs 900 ms on\n  four cores, 1/s. And 900 ms more.\n")
+    assert results.main(["--check"]) == 1
+    assert "numbers not those of docs/results: docs/performance.md" in capsys.readouterr().err
+    assert results.main([]) == 0
+    assert path.read_text() == "It costs 1.25 ms on\n  two cores, 3,207/s. And 900 ms more.\n"
+    assert results.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("text", ["", "It costs 1 s.", "It costs 1 ms. It costs 1 ms.", "It costs x2 ms."])
+def test_a_sentence_stands_once_and_in_its_own_words(results, tmp_path, monkeypatch, capsys, text):
+    with_sentence(results, monkeypatch, "costs {ms} ms.", ms="2")
+    path = tmp_path / "docs" / "performance.md"
+    path.write_text(text)
+    assert results.main(["--check"]) == 1
+    assert "docs/performance.md: 'costs {ms} ms.' stands there " in capsys.readouterr().err
+
+
+def test_words_that_the_numbers_no_longer_bear_are_refused(results, monkeypatch, capsys):
+    (results.result_tables.ROOT / "docs" / "performance.md").write_text("It is faster.\n")
+
+    def numbers():
+        results.result_sentences.values.hold(False, "it is faster")
+
+    sentence = results.result_sentences.Sentence("is faster", numbers)
+    monkeypatch.setattr(results.result_sentences, "SENTENCES", {"docs/performance.md": [sentence]})
+    assert results.main(["--check"]) == 1
+    assert "docs/performance.md: docs/results no longer bears what is written: it is faster" in capsys.readouterr().err
+
+
+def test_the_documents_are_in_step_with_the_committed_results(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    status = load_module("results_script", SCRIPT).main(["--check"])
+    assert (status, capsys.readouterr().err) == (0, "")

@@ -14,6 +14,12 @@ from priority_router.errors import SetupError
 ENSEMBLE_SCHEMA: Final = "priority-router-ensemble/1"
 """Of what scripts/measure_ensemble.py writes; see `report.SCHEMA`."""
 
+HOOKS_SCHEMA: Final = "priority-router-hooks/1"
+"""Likewise of scripts/measure_hooks.py."""
+
+LATENESS_SCHEMA: Final = "priority-router-lateness/1"
+"""Likewise of scripts/measure_lateness.py."""
+
 
 def check_writable(path: Path) -> None:
     """Refuses a path that `write` could not write.

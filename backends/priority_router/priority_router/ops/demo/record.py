@@ -62,7 +62,7 @@ def as_json(run: Run, seconds: float, seed: int) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "seconds": seconds,
         "seed": seed,
-        "said": [[round(at, 1), text] for at, text in run.said],
+        "said": [[round(at, 3), text] for at, text in run.said],
         "capacity": asdict(run.results.capacity),
         "arms": {name: summary.as_json() for name, summary in run.results.arms.items()},
         "classified": [{**asdict(one), "path": one.path.name} for one in run.results.classified],
