@@ -80,7 +80,8 @@ def _has(message: Any, path: Path) -> bool:
     """Whether protobuf has a part, be it with the default value."""
     found: Any = message
     for step in path:
-        if hasattr(found, "DESCRIPTOR") and not hasattr(found, "keys"):
+        if hasattr(found, "ListFields"):
+            assert isinstance(step, str)
             field = found.DESCRIPTOR.fields_by_name[step]
             if field.message_type is not None and not field.is_repeated and not found.HasField(step):
                 return False
