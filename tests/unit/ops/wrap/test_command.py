@@ -10,7 +10,7 @@ import sys
 import pytest
 from priority_router.errors import SetupError
 from priority_router.ops import cli
-from priority_router.ops.wrap import command
+from priority_router.ops.wrap import command, plan
 from support import onnx_models
 from support.bare_models import IDENTITY, model, snapshot
 
@@ -96,6 +96,31 @@ def test_what_the_block_overrides_and_keeps_is_listed(source, repository, said):
     assert any("priority_queue_policy 1: max_queue_size: 16" in line for line in listed)
     assert any(line.startswith("  dynamic_batching: preferred_batch_size") for line in listed)
     assert "PR108" in found
+
+
+def test_what_was_overridden_before_is_not_told_again(source, repository, said):
+    (source / "config.pbtxt").write_text(
+        IDENTITY + "dynamic_batching { priority_levels: 1 default_priority_level: 1 }\n"
+    )
+    assert "dynamic_batching: " in said(source, repository, *LIMITS).out
+    assert "dynamic_batching: " not in said(source, repository, *LIMITS).out
+
+
+def test_a_configuration_that_is_a_link_is_told(source, repository, said):
+    shutil.copytree(source, repository / "model")
+    (repository / "model" / "config.pbtxt").rename(repository / "model" / "base")
+    (repository / "model" / "config.pbtxt").symlink_to("base")
+    found = said(repository / "model", repository, *LIMITS).out
+    assert f"  config.pbtxt is a link: what changes is {repository.resolve()}/model/base\n" in found
+
+
+def test_what_cannot_be_read_is_told_and_nothing_is_written(source, repository, monkeypatch, capfd):
+    def unreadable(*_):
+        raise PermissionError(13, "Permission denied", "secret")
+
+    monkeypatch.setattr(plan, "make", unreadable)
+    assert cli.main(["wrap", str(source), "--into", str(repository)]) == 1
+    assert capfd.readouterr().err == "priority-router wrap: error: secret: Permission denied; nothing is changed\n"
 
 
 def test_an_open_number_of_instances_is_said_aloud(source, repository, said):

@@ -230,6 +230,8 @@ def test_a_router_has_a_name_of_its_own(outside, repository):
 def test_what_is_no_repository_is_refused(outside, repository, tmp_path):
     (tmp_path / "file").write_text("")
     assert "is no folder" in refusal(outside, tmp_path / "file")
+    with pytest.raises(PriorityRouterError, match="only folders of this machine"):
+        make(outside, "gs://bucket/models")
     other = model(tmp_path / "other")
     assert "is the folder of one model" in refusal(outside, other)
     assert "lies inside the model's own folder" in refusal(outside, outside / "repository")

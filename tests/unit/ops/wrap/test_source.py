@@ -120,7 +120,7 @@ def test_a_router_is_not_wrapped_again(tmp_path):
             "dims: [ 4 ] } ]\ninst",
             'dims: [ 4 ] label_filename: "../labels.txt" } ]\ninst',
             "6:55",
-            ["outside of the model's folder"],
+            ["'../labels.txt' cannot have the same place in the router's folder", "beside config.pbtxt"],
         ),
         ("max_batch_size: 4", "max_batch_size: 9000", "4:1", ["max_batch_size is 9000", "a value from 0 to 8192"]),
         ("max_batch_size: 4", "max_batch_size: -1", "4:1", ["max_batch_size is -1"]),
@@ -132,6 +132,15 @@ def test_tensors_and_sizes_that_no_router_carries_are_refused(tmp_path, old, new
     text = refusal(tmp_path / "model", IDENTITY.replace(old, new))
     assert text.startswith(f"{tmp_path}/model/config.pbtxt:{where}: "), text
     assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize(
+    "label", ["/l.txt", "a/../../l.txt", "1/policy.toml", "2/l.txt", "config.pbtxt", "./config.pbtxt"]
+)
+def test_labels_that_cannot_lie_in_a_routers_folder_are_refused(tmp_path, label):
+    text = IDENTITY.replace("dims: [ 4 ] } ]\ninst", f'dims: [ 4 ] label_filename: "{label}" }} ]\ninst')
+    assert f"label_filename {label!r} cannot have the same place" in refusal(tmp_path / "model", text)
+    assert source.read(model(tmp_path / "ok", text.replace(label, "1/l.txt"))).labels == ("1/l.txt",)
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "a;b", "a=b", "käse", "a'b", "$HOME", ".", ".."])
@@ -254,6 +263,8 @@ def test_what_is_no_model_is_told(tmp_path):
         "nothing": "no such file or folder",
         "nothing.onnx": "no such file; name the folder",
     }
+    with pytest.raises(SetupError, match="only folders of this machine"):
+        source.read(Path("s3://bucket/model"))
     for name, text in cases.items():
         with pytest.raises(SetupError, match=text):
             source.read(tmp_path / name)

@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from priority_router.errors import SetupError
 from priority_router.ops import command_line
+from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap import findings, next_steps, options, plan
 from priority_router.ops.wrap.findings import Findings
 from priority_router.ops.wrap.options import Options, WantedClass
@@ -29,8 +31,11 @@ def main(words: Sequence[str]) -> int:
     """
     wanted = options.parse(words)
     with command_line.interrupted_by_sigterm():
-        made = plan.make(wanted)
-        found = findings.of(made)
+        try:
+            made = plan.make(wanted)
+            found = findings.of(made)
+        except OSError as error:
+            raise SetupError(f"{error.filename}: {error.strerror}; nothing is changed") from error
         if not wanted.dry_run:
             made.carry_out()
     report = "\n".join(_report(made, found)).encode("utf-8", "replace").decode()
@@ -77,10 +82,12 @@ def _done(made: Plan) -> Iterator[str]:
         State.NEW: f"{would}copied from {made.source.path}",
     }
     yield f"{made.executor.place}: {did[made.executor.state]}"
-    for change in made.merge.changes:
-        yield f"  dynamic_batching: {change}"
-    for kept in made.merge.kept:
-        yield f"  dynamic_batching: {kept} stays as it was"
+    if made.executor.state is not State.UNCHANGED:
+        yield from (f"  dynamic_batching: {change}" for change in made.merge.changes)
+        yield from (f"  dynamic_batching: {kept} stays as it was" for kept in made.merge.kept)
+    config = made.executor.place / CONFIG_FILE
+    if made.executor.state is State.EDITED and config.is_symlink():
+        yield f"  {CONFIG_FILE} is a link: what changes is {config.resolve()}"
     did[State.NEW] = f"{would}written"
     yield f"{made.router.place}: {did[made.router.state]}"
 

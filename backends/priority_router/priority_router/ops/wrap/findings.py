@@ -17,8 +17,7 @@ from priority_router.ops.lint import check
 from priority_router.ops.lint.check import Located
 from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap.plan import POLICY, Plan, State
-from priority_router.ops.wrap.router_files import VERSION
-from priority_router.ops.wrap.source import ONNX_FILE
+from priority_router.ops.wrap.source import ONNX_FILE, ROUTER_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def _build(folder: Path, plan: Plan) -> None:
     _model(folder / source.name, executor, ours[source.name])
     _model(folder / plan.files.name, plan.router.place, ours[plan.files.name])
     if executor is None:
-        version = folder / source.name / VERSION
+        version = folder / source.name / ROUTER_VERSION
         version.mkdir()
         _link(version / ONNX_FILE, source.path)
 

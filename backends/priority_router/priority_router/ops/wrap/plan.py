@@ -10,6 +10,7 @@ import difflib
 import enum
 import io
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +27,12 @@ from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap import copying, write
 from priority_router.ops.wrap import source as sources
 from priority_router.ops.wrap.options import Options
-from priority_router.ops.wrap.router_files import VERSION, RouterFiles, batching, router_files
-from priority_router.ops.wrap.source import ONNX_FILE, Source
+from priority_router.ops.wrap.router_files import RouterFiles, batching, router_files
+from priority_router.ops.wrap.source import ONNX_FILE, ROUTER_VERSION, Source
 from priority_router.ops.wrap.texts import is_sealed
 from priority_router.ops.wrap.write import NewContent, NewFolder
 
-POLICY: Final = f"{VERSION}/{POLICY_FILE}"
+POLICY: Final = f"{ROUTER_VERSION}/{POLICY_FILE}"
 """Of a router, relative to its folder."""
 
 _MOST_NAMED: Final = 5
@@ -145,6 +146,7 @@ def make(options: Options) -> Plan:
 
 
 def _check_repository(repository: Path, source: Source) -> None:
+    sources.check_local(repository)
     if os.path.lexists(repository) and not repository.is_dir():
         raise SetupError(f"--into {repository}: is no folder; name a model repository, or one to be made")
     if (repository / CONFIG_FILE).exists():
@@ -190,7 +192,7 @@ def _executor(source: Source, place: Path, text: str) -> Part:
             return Part(place, State.UNCHANGED)
         raise SetupError(
             f"{place} exists and is not what wrap would write: {_some(different)} differ or are missing; wrap that one "
-            f"in its place (priority-router wrap {place} --into {place.parent} ...), or move it away"
+            f"in its place (priority-router wrap {_quoted(place)} --into {_quoted(place.parent)} ...), or move it away"
         )
     old = Path(source.document.path) if source.folder else None
     change = TextChange(old, source.document.text if source.folder else "", file, text)
@@ -209,8 +211,8 @@ def _filler(source: Source, config: bytes) -> Any:
 
 def _bare_files(source: Source) -> dict[Path, Path]:
     """Where the files of a bare model go in its folder, and where they are."""
-    beside = {Path(VERSION, name): source.path.parent / name for name in source.external}
-    return {Path(VERSION, ONNX_FILE): source.path, **beside}
+    beside = {Path(ROUTER_VERSION, name): source.path.parent / name for name in source.external}
+    return {Path(ROUTER_VERSION, ONNX_FILE): source.path, **beside}
 
 
 def _differences(source: Source, place: Path, config: bytes) -> list[str]:
@@ -258,10 +260,10 @@ def _check_router(place: Path) -> None:
         raise SetupError(f"{place}: exists and is no router; take another --router-name")
     for policy in policies:
         version = policy.parent.name
-        if version.isdigit() and version != VERSION:
+        if version.isdigit() and version != ROUTER_VERSION:
             raise SetupError(
-                f"{policy}: Triton serves the highest version, and wrap writes {VERSION}; remove the folder {version}, "
-                "or take another --router-name"
+                f"{policy}: Triton serves the highest version, and wrap writes {ROUTER_VERSION}; remove the folder "
+                f"{version}, or take another --router-name"
             )
 
 
@@ -319,6 +321,10 @@ def _text(path: Path) -> str:
 
 def _changed(path: Path, after: str) -> TextChange:
     return TextChange(path if path.exists() else None, _text(path), path, after)
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _some(names: Sequence[str]) -> str:

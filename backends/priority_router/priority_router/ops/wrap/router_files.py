@@ -14,13 +14,10 @@ from priority_router.interface import BACKEND, CLASS_PARAMETER, CLASS_TENSOR, EX
 from priority_router.ops.pbtxt.edit import Batching, QueuePolicy
 from priority_router.ops.wrap.instances import Instances
 from priority_router.ops.wrap.options import Options, WantedClass
-from priority_router.ops.wrap.source import Source
+from priority_router.ops.wrap.source import ROUTER_VERSION, Source
 from priority_router.ops.wrap.tensors import Tensor
 from priority_router.ops.wrap.texts import comment, pbtxt_string, sealed, toml_string
 from priority_router.policy_fields import MAX_QUEUE_SIZE, POLICY_VERSION
-
-VERSION: Final = "1"
-"""Of a router: its version folder."""
 
 BATCHES_PER_REQUEST: Final = 16
 """A router takes requests of so many of its executor's batches, and splits them."""
@@ -99,7 +96,7 @@ def _config(name: str, source: Source) -> Iterator[str]:
     size = BATCHES_PER_REQUEST * source.max_batch_size
     yield from comment(
         f"The inputs of {source.name} plus {CLASS_TENSOR}, its outputs plus two times. Who runs next is decided by "
-        f"{VERSION}/policy.toml."
+        f"{ROUTER_VERSION}/policy.toml."
     )
     yield f"name: {pbtxt_string(name)}"
     yield f"backend: {pbtxt_string(BACKEND)}"
@@ -115,8 +112,8 @@ def _config(name: str, source: Source) -> Iterator[str]:
     yield "input ["
     yield from (f"  {tensor.entry()}," for tensor in source.inputs)
     yield (
-        f"  # A class of {VERSION}/policy.toml; without it the request parameter `{CLASS_PARAMETER}` counts, then the "
-        "default class."
+        f"  # A class of {ROUTER_VERSION}/policy.toml; without it the request parameter `{CLASS_PARAMETER}` counts, "
+        "then the default class."
     )
     yield f"  {_CLASS.entry()}"
     yield "]"

@@ -7,12 +7,14 @@ Law: reads only. Whatever a router cannot serve is refused here, with file, line
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from priority_router import policy_fields
+from priority_router.config import POLICY_FILE
 from priority_router.errors import SetupError
 from priority_router.interface import BACKEND
 from priority_router.ops.pbtxt import document as pbtxt
@@ -26,10 +28,15 @@ from priority_router.ops.wrap.tensors import Tensor
 ONNX_FILE: Final = "model.onnx"
 ONNX_BACKEND: Final = "onnxruntime"
 
+ROUTER_VERSION: Final = "1"
+"""Of a router that wrap writes: its version folder."""
+
 TENSORRT_BACKEND: Final = "tensorrt"
 
 _FOUND_BY: Final = {ONNX_BACKEND: ("onnxruntime_onnx", ONNX_FILE), TENSORRT_BACKEND: ("tensorrt_plan", "model.plan")}
 """Platform and file by which Triton knows a model's backend where none is written."""
+
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 COMPLETED_BATCH_SIZE: Final = 4
 """What Triton's onnxruntime backend takes where it completes a configuration (its ``default-max-batch-size``)."""
@@ -79,6 +86,7 @@ def read(path: Path, stated_instances: int | None = None) -> Source:
     Raises:
         PriorityRouterError: it cannot have a router, or is no model.
     """
+    check_local(path)
     if path.is_dir():
         return _of_folder(path, stated_instances)
     if path.suffix.lower() != ".onnx":
@@ -100,6 +108,16 @@ def check_name(name: str, what: str, remedy: str) -> None:
             f"{what} {name!r} has letters that the shell of Triton's Python backends and the guard's list of models "
             f"break on; {remedy} letters, digits and _ - . only"
         )
+
+
+def check_local(path: Path) -> None:
+    """Refuses what Triton would take and Python would take for a relative path.
+
+    Raises:
+        SetupError: it is an address.
+    """
+    if _ADDRESS.match(str(path)):
+        raise SetupError(f"{path}: only folders of this machine can be read and written; copy the model to one")
 
 
 def _of_folder(path: Path, stated: int | None) -> Source:
@@ -283,12 +301,20 @@ def _check_sizes(known: Source) -> None:
             where = _at(known.document, "max_batch_size" if key == "max_batch_size" else "instance_group")
             raise SetupError(f"{where}: {key} is {value}, which a router cannot serve; write {remedy}")
     for index, tensor in enumerate(known.outputs):
-        label = os.path.normpath(tensor.label_filename)
-        if tensor.label_filename and (label.startswith("..") or os.path.isabs(label)):
+        if tensor.label_filename and not _is_beside(PurePosixPath(tensor.label_filename)):
             raise SetupError(
                 f"{_at(known.document, 'output', index, 'label_filename')}: label_filename "
-                f"{tensor.label_filename!r} is outside of the model's folder; put the file into it"
+                f"{tensor.label_filename!r} cannot have the same place in the router's folder; put the file beside "
+                f"{CONFIG_FILE}"
             )
+
+
+def _is_beside(label: PurePosixPath) -> bool:
+    """Whether a file with labels may lie in a router's folder as it does in the model's."""
+    first = label.parts[0] if label.parts else "/"
+    if first == "/" or ".." in label.parts or str(label) in (CONFIG_FILE, f"{ROUTER_VERSION}/{POLICY_FILE}"):
+        return False
+    return not first.isdigit() or first == ROUTER_VERSION  # another one would be a version of the router
 
 
 def _notes(config: Any) -> Iterator[str]:
