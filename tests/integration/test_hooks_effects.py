@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each hook on the real server, by effect: what is so with its switch on and is not with its switch off."""
 
-import itertools
-import time
-
 import numpy as np
 import pytest
 from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, SWITCHES
 from priority_router.ops.assets import hooks_library
-from support.clients import Call, client, metrics
+from support.clients import Call, client, pending
+from support.fleet import eventually
 from support.hook_driver import compile_fake
 from support.hook_models import CALLER, EXECUTOR, Case, counts_of, marker_of, write_repository
-from support.models import Executor, write_executor
-from support.server import running
+from support.models import STALL_SECONDS, Executor, stalls, write_executor
 
 BLOCKER, URGENT = 100, 7
 BACKGROUND = list(range(1, 7))
-SETTLE_SECONDS = 10
-HEAD_START_SECONDS = 0.3
-STALL_SECONDS = 0.4
-RACES = 40
+MOST_STALLS = 2
+"""A machine that stalls may have so many, too."""
+
+BATCHES = 12
+CALLS = {True: 40, False: 6}
 
 
 @pytest.fixture(scope="module", params=["on", "off"])
 def case(request, start_server, tmp_path_factory):
     repository = tmp_path_factory.mktemp("hooks") / "repository"
-    record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02, sleep_tags={BLOCKER: 2.5}))
+    record = write_repository(repository, Executor(max_batch_size=1, batch_seconds=0.02))
     switches = {} if request.param == "on" else dict.fromkeys(SWITCHES.values(), "0")
     return Case(start_server(repository, hooks=True, environment=switches), record, request.param == "on")
 
@@ -34,30 +32,22 @@ def case(request, start_server, tmp_path_factory):
 def order(case):
     """Lets one slow request block the executor, queues the background behind it, then the urgent one; what ran when."""
 
-    def run(send, urgent, background=BACKGROUND):
+    def run(send, urgent):
         case.record.forget()
         with client(case.server.grpc) as grpc, client(case.server.http, "http") as http:
             senders = {"grpc": grpc, "http": http}
-            blocker = senders["grpc"].send(EXECUTOR, Call(tag=BLOCKER))
-            time.sleep(HEAD_START_SECONDS)
-            pending = [send(senders, tag) for tag in background]
-            wait_for_backlog(case.server, len(background))
-            pending.append(urgent(senders, URGENT))
-            replies = [future.result() for future in (blocker, *pending)]
+            with case.record.shut():
+                sent = [grpc.send(EXECUTOR, Call(tag=BLOCKER))]
+                eventually(lambda: case.record.held() == 1)
+                sent += [send(senders, tag) for tag in BACKGROUND]
+                eventually(lambda: pending(case.server.metrics, EXECUTOR) == len(BACKGROUND))
+                sent.append(urgent(senders, URGENT))
+                eventually(lambda: pending(case.server.metrics, EXECUTOR) == len(BACKGROUND) + 1)
+            replies = [future.result() for future in sent]
         assert [reply.message for reply in replies if not reply.ok] == []
         return case.record.tags()
 
     return run
-
-
-def wait_for_backlog(server, length):
-    deadline = time.monotonic() + SETTLE_SECONDS
-    name = f'nv_inference_pending_request_count{{model="{EXECUTOR}",version="1"}}'
-    while time.monotonic() < deadline:
-        if metrics(server.metrics).get(name, 0) >= length:
-            return
-        time.sleep(0.01)
-    pytest.fail(f"the executor's queue never held {length} requests")
 
 
 def by_bls(level):
@@ -94,43 +84,38 @@ def test_a_clients_own_priority_overtakes(case, order, protocol):
     assert order(by_client(protocol), by_client(protocol, priority=1))[1] == URGENT
 
 
-def test_the_executor_does_not_stand_idle_between_batches(case, order):
-    before = counts_of(case.server).waits_cut
-    order(by_client("grpc"), by_client("grpc"), background=range(1, 20))
-    batches = sorted(case.record.batches(), key=lambda batch: batch.start)
-    stalls = sum(after.start - earlier.end > STALL_SECONDS for earlier, after in itertools.pairwise(batches))
-    cut = counts_of(case.server).waits_cut - before
-    if case.on:
-        assert stalls == 0
-        assert cut > 0
-    else:
-        # By chance Triton sees some free instances at once, but never twenty in a row.
-        assert stalls >= 2
-        assert cut == 0
+@pytest.fixture(scope="module", params=[True, False], ids=["on", "off"])
+def late(request, start_server, tmp_path_factory):
+    """A server in which the end of a batch wakes the batcher while its instance does not count as free yet.
 
-
-def answered(sender):
-    reply = sender.infer(EXECUTOR, Call(tag=1))
-    assert reply.ok, reply.message
-    return reply
-
-
-@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
-def test_a_request_that_comes_before_the_instance_counts_as_free_does_not_wait_for_the_next_one(on, tmp_path):
-    """One caller, whose every call comes while the batch before it has ended and its instance is not free yet.
-
-    That is so for each call from the second on; without the hook each of them lies there for the whole idle wait.
+    What otherwise takes chance is so with every batch; without the hook the next one then waits for half a second.
     """
-    write_executor(tmp_path / "repository", Executor(max_batch_size=1))
-    late_release = tmp_path / "late_release.so"
+    folder = tmp_path_factory.mktemp("late")
+    record = write_executor(folder / "repository", Executor(max_batch_size=1))
+    late_release = folder / "late_release.so"
     compile_fake(late_release, "late_release.c", "-shared")
-    environment = {"LD_PRELOAD": f"{hooks_library()}:{late_release}", SWITCHES["dispatch"]: str(int(on))}
-    with (
-        running(tmp_path / "repository", hooks=True, environment=environment) as server,
-        client(server.grpc) as grpc,
-    ):
-        stalled = any(answered(grpc).seconds > STALL_SECONDS for _ in range(RACES))
-    assert stalled is not on
+    environment = {"LD_PRELOAD": f"{hooks_library()}:{late_release}", SWITCHES["dispatch"]: str(int(request.param))}
+    return Case(start_server(folder / "repository", hooks=True, environment=environment), record, request.param)
+
+
+def test_the_executor_does_not_stand_idle_between_batches(late):
+    before = counts_of(late.server).waits_cut
+    late.record.forget()
+    with client(late.server.grpc) as grpc:
+        with late.record.shut():
+            sent = [grpc.send(EXECUTOR, Call(tag=tag)) for tag in range(BATCHES)]
+            eventually(lambda: pending(late.server.metrics, EXECUTOR) + late.record.held() == BATCHES)
+        assert all(future.result().ok for future in sent)
+    assert (stalls(late.record.batches()) > MOST_STALLS) is not late.on
+    assert (counts_of(late.server).waits_cut > before) is late.on
+
+
+def test_a_request_that_comes_before_the_instance_counts_as_free_does_not_wait_for_the_next_one(late):
+    """One caller, whose every call from the second on comes while the batch before it has ended."""
+    with client(late.server.grpc) as grpc:
+        replies = [grpc.infer(EXECUTOR, Call(tag=1)) for _ in range(CALLS[late.on])]
+    assert all(reply.ok for reply in replies)
+    assert (sum(reply.seconds > STALL_SECONDS for reply in replies) > MOST_STALLS) is not late.on
 
 
 def test_one_line_in_the_log_and_a_mark_for_the_models(case):
