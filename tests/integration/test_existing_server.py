@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from priority_router.ops.server import children, ports, readiness
 from support import models
-from support.clients import Call, client
+from support.clients import Call, client, held_by_router
+from support.fleet import PATIENCE_SECONDS, eventually
+from support.server import READY_SECONDS
 from support.stand_in import ARGUMENTS_ENV, embedded, write_server
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "existing-server.md"
@@ -25,7 +27,6 @@ BLOCKS = {found["name"]: found["text"] for found in BLOCK.finditer(DOCUMENT.read
 COMMON = {"places", "backend", "router", "levels", "plain", "plain-policy", "check", "control", "drain"}
 HOST = "127.0.0.1"
 EXECUTOR = models.Executor("classifier", inputs=(models.X,), priority_levels=0)
-SLOW = models.Executor("classifier", inputs=(models.X,), priority_levels=0, batch_seconds=1.0)
 
 
 class Steps:
@@ -90,24 +91,27 @@ class Steps:
     @contextmanager
     def server(self, *names: str) -> Iterator[int]:
         """The server that the last block starts, serving; gives its process id."""
-        log = self.folder / "log"
-        with log.open("wb") as output:
+        with (self.folder / "log").open("wb") as output:
             process = subprocess.Popen(
                 self.script(*names), env=self.environment, stdout=output, stderr=output, start_new_session=True
             )
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + READY_SECONDS
             while readiness.ready_status(HOST, self.ports[0]) != 200:
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
+                assert process.poll() is None, self.log
+                assert time.monotonic() < deadline, self.log
                 time.sleep(0.05)
             yield process.pid
         finally:
-            children.kill_all(process.pid, time.monotonic() + 5)
-            process.wait(5)
+            children.kill_all(process.pid, time.monotonic() + PATIENCE_SECONDS)
+            process.wait(PATIENCE_SECONDS)
             for name in os.listdir("/dev/shm"):
                 if name.startswith(self.prefix):
                     os.unlink(f"/dev/shm/{name}")
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
 
     def metric(self, name: str) -> float:
         with urllib.request.urlopen(f"http://{HOST}:{self.ports[2]}/metrics") as page:
@@ -136,14 +140,14 @@ def test_the_steps_make_a_working_router(steps, mode):
             reply = sender.infer("router", Call(traffic_class="online"))
             direct = sender.infer("classifier", Call())
         assert reply.code == "OK", reply.message
-        time.sleep(1.0)  # twice the time in which a router exports its counters
-        levels_given = steps.metric("priority_router_hook_priorities_set_total") if mode == "levels" else 0
+        if mode == "levels":
+            eventually(lambda: steps.metric("priority_router_hook_priorities_set_total") == 2)
     (guard,) = re.findall(r"^priority_router_guard_active\{.*\} (\d)$", checked, re.MULTILINE)
     assert "answered in" in checked
     if mode == "levels":
         assert (preloaded, guard, direct.ok) == (True, "1", False)
         assert "call model 'router' instead" in direct.message
-        assert len(record.batches()) == levels_given == 2
+        assert len(record.batches()) == 2
     else:
         assert (preloaded, guard, direct.ok) == (False, "0", True)
         assert len(record.batches()) == 3
@@ -156,15 +160,14 @@ def test_levels_without_the_preloaded_library_is_refused_with_the_reason(steps):
 
 
 def test_before_the_signal_what_is_queued_is_served_and_new_requests_are_refused(steps):
-    steps.configure(SLOW, "levels")
+    record = steps.configure(EXECUTOR, "levels")
     with steps.server("control", "start-levels"), client(steps.grpc) as sender:
-        calls = [sender.send("router", Call(traffic_class="online"))]
-        time.sleep(0.5)
-        calls += [sender.send("router", Call(traffic_class="online")) for _ in range(2)]
-        time.sleep(0.2)
-        with subprocess.Popen(steps.script("drain"), env=steps.environment) as draining:
-            time.sleep(0.5)
-            assert draining.poll() is None, "it did not wait for what is queued"
+        with record.shut():
+            calls = [sender.send("router", Call(traffic_class="online")) for _ in range(3)]
+            eventually(lambda: held_by_router(f"{HOST}:{steps.ports[2]}") == len(calls))
+            draining = subprocess.Popen(steps.script("drain"), env=steps.environment)
+            eventually(lambda: "draining: new requests are refused" in steps.log)
             assert sender.infer("router", Call(traffic_class="online")).code == "UNAVAILABLE"
-        assert draining.returncode == 0
+            assert draining.poll() is None, "it did not wait for what is queued"
+        assert draining.wait(PATIENCE_SECONDS) == 0
         assert [pending.result().code for pending in calls] == ["OK"] * 3

@@ -11,8 +11,9 @@ import pytest
 from priority_router.ops import cli
 from priority_router.ops.server import children, installation, readiness
 from support.clients import Call, client
+from support.fleet import PATIENCE_SECONDS
 from support.models import write_pair
-from support.serving import free_ports
+from support.serving import READY_SECONDS, free_ports
 
 HOST = "127.0.0.1"
 
@@ -61,7 +62,7 @@ def test_the_printed_lines_make_a_working_router(triton, tmp_path, capsys):
     with (tmp_path / "log").open("wb") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + READY_SECONDS
         while readiness.ready_status(HOST, http) != 200:
             assert server.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline, (tmp_path / "log").read_text()
@@ -70,8 +71,8 @@ def test_the_printed_lines_make_a_working_router(triton, tmp_path, capsys):
             reply = sender.infer("router", Call(tag=3, traffic_class="interactive"))
             direct = sender.infer("executor", Call(tag=4))
     finally:
-        children.kill_all(server.pid, time.monotonic() + 5)
-        server.wait(5)
+        children.kill_all(server.pid, time.monotonic() + PATIENCE_SECONDS)
+        server.wait(PATIENCE_SECONDS)
         for name in os.listdir("/dev/shm"):
             if name.startswith(prefix):
                 os.unlink(f"/dev/shm/{name}")
