@@ -53,6 +53,19 @@ def test_rules_about_any_model(text, expected):
     assert [code.split()[0] for code in queue(text)] == expected
 
 
+def test_a_finding_has_the_place_of_its_queue_policy():
+    text = f"""backend: "python" dynamic_batching {{ {LEVELS}
+        default_queue_policy {{ default_timeout_microseconds: 7 }}
+        priority_queue_policy {{ key: 2 value {{ default_timeout_microseconds: 8 }} }}
+        priority_queue_policy {{ key: 1 value {{ default_timeout_microseconds: 9 }} }} }}"""
+    field, block = "default_timeout_microseconds", "dynamic_batching"
+    assert [finding.place.path for finding in found(model("other", text))] == [
+        (block, "default_queue_policy", field),
+        (block, "priority_queue_policy", "1", field),
+        (block, "priority_queue_policy", "2", field),
+    ]
+
+
 def test_without_batches_a_whole_block_is_right():
     full = (
         LEVELS
