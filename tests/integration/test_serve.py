@@ -208,6 +208,27 @@ def test_the_models_that_come_along_agree(tmp_path):
         assert warned(command) == []
 
 
+def test_a_router_that_nobody_asked_to_be_loaded_is_warned_of(tmp_path, repository):
+    write_pair(repository)
+    words = ["--model-repository", repository, "--", "--model-control-mode=explicit"]
+    with serving(tmp_path, *words) as command:
+        (line,) = warned(command)
+        assert "router 'router' is not loaded: " in line
+        options = line.partition(" add ")[2].partition(",")[0].split()
+    with serving(tmp_path, *words, *options) as command:
+        assert warned(command) == []
+        with client(command.ready()[0], "http") as sender:
+            assert sender.infer("router", Call(tag=1)).ok
+
+
+def test_a_probe_that_needs_a_header_is_noted(tmp_path, repository):
+    write_pair(repository, Router(policy={"class_sources": ["header:X-Class"]}))
+    with serving(tmp_path, "--model-repository", repository) as command:
+        assert warned(command) == []
+        (note,) = [line for line in command.log.splitlines() if line.startswith("priority-router serve: note: ")]
+        assert "--header 'x-class: interactive'" in note
+
+
 def test_a_restricted_api_of_configurations_is_said(tmp_path, repository):
     write_pair(repository)
     words = ["--model-repository", repository, "--", "--http-restricted-api=model-config:secret=1"]

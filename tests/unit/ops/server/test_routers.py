@@ -89,3 +89,23 @@ def test_the_pool_fits_the_largest_executor(repository):
     add(repository, "a", "x", instances=2)
     add(repository, "b", "y", instances=10)
     assert routers.least_pool(routers.find_routers([repository])) == 4 * 10 + 8 + 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "instead"),
+    [
+        ({}, None),
+        ({"class_sources": ["header:X-Class", "tensor"]}, None),
+        ({"class_sources": ["header:X-Class"], "default_class": "interactive"}, None),
+        ({"class_sources": ["parameter", "header:X-Class"]}, "--header 'x-class: interactive'"),
+        ({"class_sources": ["parameter"]}, "a --timeout above the longest wait of that class"),
+    ],
+)
+def test_a_probe_that_can_name_no_class_by_a_tensor_is_noted(repository, policy, instead):
+    add(repository, **policy)
+    notes = routers.probe_notes(routers.find_routers([repository]))
+    expected = (
+        "router 'router': class_sources has no \"tensor\", so `priority-router probe --class` asks as class 'bulk' "
+        f"all the same; give it {instead}"
+    )
+    assert notes == ([] if instead is None else [expected])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import urllib.parse
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Any
 
 from priority_router.ops.rules import configs, pair, queues, sharing
@@ -19,15 +19,20 @@ from priority_router.policy_fields import LATEST_VERSION
 
 
 def warnings(
-    host: str, port: int, routers: Sequence[Router], said: Container[tuple[str, str]] = frozenset()
+    host: str,
+    port: int,
+    routers: Sequence[Router],
+    said: Container[tuple[str, str]] = frozenset(),
+    loaded: Collection[str] | None = None,
 ) -> list[str]:
-    """What is wrong between the routers that serve and their executors.
+    """What is wrong between the routers that serve and their executors, and which routers nobody asked to be loaded.
 
     Args:
         host: of the HTTP API.
         port: likewise.
-        routers: with their policies; one that does not serve is left out.
+        routers: with their policies; one that does not serve though it was to be loaded is left out.
         said: what the user knows already: codes of rules, each with the model whose file is to be mended.
+        loaded: the models that the server was told to load; None for all.
 
     Returns:
         One sentence for each fault.
@@ -41,6 +46,8 @@ def warnings(
                 "is restricted (--http-restricted-api)"
             )
         if own is None:
+            if status in (400, 404) and loaded is not None and router.model not in loaded:
+                found.append(_not_loaded(router, loaded))
             continue
         status, called = _config(host, port, router.executor, router.policy.executor_version)
         model = Model(router.model, own, completed=True, policy=router.policy)
@@ -70,6 +77,14 @@ def findings(router: Model, executor: Model) -> Iterator[Finding]:
     yield from router_rules.queue(router)
     if not configs.is_ensemble(executor):
         yield from queues.delay(executor)
+
+
+def _not_loaded(router: Router, loaded: Collection[str]) -> str:
+    options = [f"--load-model={model}" for model in (router.model, router.executor) if model not in loaded]
+    return (
+        f"router {router.model!r} is not loaded: with --model-control-mode=explicit add {' '.join(options)}, or load "
+        "it later"
+    )
 
 
 def _config(host: str, port: int, model: str, version: int = LATEST_VERSION) -> tuple[int, dict[str, Any] | None]:

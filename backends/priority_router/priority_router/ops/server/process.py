@@ -58,6 +58,7 @@ class Server:
 
     Attributes:
         warnings: what the user should know though the server serves, or about how it stopped.
+        notes: what follows from right policies and is easily forgotten.
         killed: it did not end by itself when it was stopped.
     """
 
@@ -106,6 +107,7 @@ class Server:
         self._control: ControlDirectory | None = None
         self._addresses: invocation.Addresses | None = None
         self.warnings: list[str] = []
+        self.notes: list[str] = []
         self.killed = False
 
     def __enter__(self) -> Self:
@@ -191,8 +193,9 @@ class Server:
             )
             self._launch([str(triton.binary), *words], environment, layout)
             self._wait_until_ready(passed)
+            self.notes += routers.probe_notes(found)
             host, http = self.addresses.client_host, self.addresses.ports["http"]
-            self.warnings += comparison.warnings(host, http, found, said)
+            self.warnings += comparison.warnings(host, http, found, said, passed.loaded)
         except BaseException:
             self.kill()
             raise

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from priority_router.config import POLICY_FILE, RouterPolicy, load_policy
+from priority_router.config import POLICY_FILE, RouterPolicy, SourceKind, load_policy
 from priority_router.control import TRITON_DEFAULT_POOL, thread_pool_size
 from priority_router.errors import SetupError
 from priority_router.ops.server.layout import SAFE_PATH
@@ -96,3 +96,26 @@ def guarded_models(routers: Sequence[Router]) -> dict[str, str]:
 def least_pool(routers: Sequence[Router]) -> int:
     """Threads per instance of the Python-based backends; each router has its own pool, so the largest need counts."""
     return max((thread_pool_size(router.instances) for router in routers), default=TRITON_DEFAULT_POOL)
+
+
+def probe_notes(routers: Iterable[Router]) -> list[str]:
+    """Routers at which ``priority-router probe --class`` names no class, since none is read from a tensor.
+
+    Returns:
+        One sentence for each; none for a router whose default class is among its most urgent.
+    """
+    notes = []
+    for router in routers:
+        policy = router.policy
+        level = {one.name: one.level for one in policy.scheduling.classes}
+        urgent = min(level, key=lambda name: level[name])
+        kinds = {source.kind for source in policy.class_sources}
+        if SourceKind.TENSOR in kinds or level[policy.default_class] == level[urgent]:
+            continue
+        header = next((source.name for source in policy.class_sources if source.kind is SourceKind.HEADER), None)
+        instead = f"--header '{header}: {urgent}'" if header else "a --timeout above the longest wait of that class"
+        notes.append(
+            f'router {router.model!r}: class_sources has no "tensor", so `priority-router probe --class` asks as '
+            f"class {policy.default_class!r} all the same; give it {instead}"
+        )
+    return notes

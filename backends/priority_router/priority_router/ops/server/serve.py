@@ -75,7 +75,7 @@ def main(words: Sequence[str]) -> int:
 def _run(server: Server, orders: _Orders, log: ForwardedLog, said: Container[tuple[str, str]]) -> int:
     server.start(said)
     orders.started = True
-    _say(*(f"warning: {text}" for text in server.warnings))
+    _say(*(f"note: {text}" for text in server.notes), *(f"warning: {text}" for text in server.warnings))
     server.warnings.clear()
     addresses = {purpose: server.addresses.of(purpose) or "off" for purpose in ("http", "grpc", "metrics")}
     _write(1, "ready " + " ".join(f"{purpose}={address}" for purpose, address in addresses.items()))
