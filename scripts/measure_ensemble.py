@@ -29,8 +29,8 @@ from priority_router.ops.bench.stats import RoundSummary, Spread, summarise
 from priority_router.ops.bench.step_stats import StepUse
 from priority_router.ops.bench.wire import Route, Tensor
 from priority_router.ops.demo import filetype
-from priority_router.ops.demo.experiment import BACKGROUND_SHARE, ONLINE_SHARE
 from priority_router.ops.demo.files import Sample, collect
+from priority_router.ops.demo.measurements import BACKGROUND_SHARE, ONLINE_SHARE
 from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
 from priority_router.ops.server import Server
 

@@ -87,8 +87,9 @@ def test_files_are_classified_as_magika_does(results, samples):
 
 def test_progress_and_report_name_every_arm(results, steps):
     text = report.as_text(results, verdict.judge(results))
+    rates = " and ".join(f"{one.name} {one.rate:.0f}" for one in results.capacity.offered)
     for arm in results.arms:
-        assert any(step.startswith(f"{arm}: ") for step in steps)
+        assert any(step.startswith(f"{arm}: ") and step.endswith(f"; {rates} rows/s for 3 s") for step in steps)
         assert f"\n{arm}" in text
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.demo import files, filetype
-from priority_router.ops.demo.experiment import BACKGROUND_SHARE, ONLINE_SHARE
+from priority_router.ops.demo.measurements import BACKGROUND_SHARE, ONLINE_SHARE
 from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
 from support.modules import load_module
 from support.shipped import MODELS, ROOT

@@ -19,7 +19,7 @@ from priority_router.core import lead, service_times
 from priority_router.core.executor_model import SHARED_IN_FLIGHT
 from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.values import MILLISECOND, SECOND
-from priority_router.ops.demo import experiment, filetype
+from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
 from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
 from priority_router.ops.server.serve import READY_SECONDS
@@ -71,7 +71,7 @@ MOST_ROWS = setting("router", "max_batch_size")
 BLOCK = filetype.load_rule(MODELS).BLOCK_SIZE
 EFFICIENCY = f"{DEFAULT_BATCH_EFFICIENCY:.0%}".replace("%", " %")
 GIVEN_AWAY = f"{1 - DEFAULT_BATCH_EFFICIENCY:.0%}".replace("%", " %")
-DEMANDED = experiment.ONLINE_SHARE + experiment.BACKGROUND_SHARE
+DEMANDED = measurements.ONLINE_SHARE + measurements.BACKGROUND_SHARE
 SLICE = c_constant("DEFAULT_SLICE_MICROSECONDS")
 IDLE_SLICES = c_constant("IDLE_SLICES")
 IDLE_SLICED = f"{SLICE * (2**IDLE_SLICES - 1) / 1e6:.1f} s"

@@ -110,13 +110,19 @@ def test_the_classified_files_are_told(read):
     assert second[1:] == ["zip", "92.0%", "25.9", "11.2"]
 
 
+def test_a_label_that_the_model_is_not_sure_of_is_marked(charts):
+    unsure = replace(CLASSIFIED[0], label="lua", score=0.33)
+    spoilt = replace(RESULTS, classified=[unsure, *CLASSIFIED])
+    told = Page(page.as_html(spoilt, verdict.judge(spoilt), charts, CREATED))
+    _, first, second, _ = told.tables["Time in the router’s queue and in the executor, ms"]
+    assert (first[1], second[1]) == ("lua?", "python")
+    assert "Through the router, class online, while background work was still queued" in told.text
+    assert "(?: the model is less than 50% sure)." in told.text
+
+
 def test_the_load_is_that_of_the_run(read):
-    offered = {name: len(one.at_s) / 25 for name, one in RESULTS.requests["router"].items()}
-    assert (
-        f"can do 100 rows/s on this machine is offered {sum(offered.values()) / 100:.1f} times that for 25 s"
-        in read.text
-    )
-    assert f"{offered['online']:.0f} online and {offered['background']:.0f} background requests/s" in read.text
+    assert "can do 100 rows/s on this machine is offered 1.4 times that for 25 s" in read.text
+    assert "online 20 and background 120 rows/s, real files" in read.text
 
 
 def test_what_spoils_the_numbers_is_told_and_text_is_no_markup(charts):

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from priority_router.ops.bench.stats import ClassSummary, RoundSummary
 from priority_router.ops.bench.wire import Outcome
@@ -64,6 +67,30 @@ def test_the_executors_share_and_the_classified_files_are_told():
         "9.0",
         "ms",
     ]
+
+
+def test_a_label_that_the_model_is_not_sure_of_is_marked_and_the_mark_explained():
+    means = "(?: the model is less than 50% sure):"
+    results = Results(CAPACITY, {"router": summary()}, {}, [replace(CLASSIFIED[0], label="lua", score=0.499)])
+    told = report.as_text(results, VERDICT)
+    assert " lua?  " in told
+    assert f"Files classified through the router, class online, while background work was still queued {means}" in told
+    assert means not in text(router=summary())
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("clone/demo-results/demo.html", "../demo-results/demo.html"), ("x", "../../x"), ("clone/docs/x", "x")],
+)
+def test_a_written_file_is_named_from_the_current_folder_on_where_that_is_shorter(path, shown, tmp_path, monkeypatch):
+    (tmp_path / "clone" / "docs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "clone" / "docs")
+    assert report.written(tmp_path / path) == f"{shown}: written"
+
+
+def test_a_written_file_far_away_is_named_by_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert report.written(Path("/a/b")) == "/a/b: written"
 
 
 def test_the_verdict_ends_it_in_lines_of_a_terminals_width_and_says_what_the_router_adds():

@@ -28,16 +28,19 @@ from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
-from priority_router.ops.demo.measurements import Capacity, Classified, Results, by_class
-from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
+from priority_router.ops.demo.measurements import (
+    BACKGROUND_SHARE,
+    ONLINE_SHARE,
+    Capacity,
+    Classified,
+    Results,
+    by_class,
+)
+from priority_router.ops.loads import LEVELS, ONLINE, ExecutorShape
 from priority_router.ops.server import Server
 
 SHOWN_ARMS: Final = ("no-levels", "levels", "levels+hooks", "router")
 """Each takes one more step: from no priority to Triton's own, to that without its idle times, to the router."""
-
-ONLINE_SHARE = 0.2
-BACKGROUND_SHARE = 1.2
-"""Of the measured capacity: 1.4 in all, so that background work piles up and online work has something to pass."""
 
 CAPACITY_SECONDS = 6.0
 WARMUP_SECONDS = 3.0
@@ -90,20 +93,16 @@ def run(
         f"capacity: {capacity.rows_per_s:.0f} rows/s in batches of {capacity.mean_batch:.1f}, "
         f"{capacity.ms_per_row:.1f} ms per row"
     )
-    loads = [
-        ClassLoad(ONLINE, ONLINE_SHARE * capacity.rows_per_s),
-        ClassLoad(BACKGROUND, BACKGROUND_SHARE * capacity.rows_per_s),
-    ]
     duration = WARMUP_SECONDS + seconds
-    schedule = poisson(loads, duration, seed, payloads=len(samples))
+    schedule = poisson(capacity.offered, duration, seed, payloads=len(samples))
     payloads = [{filetype.INPUT: sample.features} for sample in samples]
     arms, requests, classified = {}, {}, []
     for name in SHOWN_ARMS:
         arm = ARMS[name]
-        rates = " and ".join(f"{load_.name} {load_.rate:.0f}" for load_ in loads)
+        rates = " and ".join(f"{one.name} {one.rate:.0f}" for one in capacity.offered)
         unordered = arm.mode is None and not arm.executor_levels
         expected = duration + (backlog_seconds(duration) if unordered else 0)
-        progress.step(f"{name}: {arm.meaning}; {rates} rows/s for {duration:g} s", expected)
+        progress.step(f"{name}: {arm.meaning}; {rates} rows/s for {seconds:g} s", expected)
         with serving(models, arm, shape) as server:
             arms[name], ledger = measure(
                 Target(server.http, routes(arm, LEVELS), payloads, outputs=[filetype.OUTPUT]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,11 @@ from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.bench.wire import Outcome
+from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
+
+ONLINE_SHARE: Final = 0.2
+BACKGROUND_SHARE: Final = 1.2
+"""Of the measured capacity: 1.4 in all, so that background work piles up and online work has something to pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,14 @@ class Capacity:
     def ms_per_row(self) -> float:
         """Computing time per row."""
         return self.busy / self.rows_per_s * 1e3
+
+    @property
+    def offered(self) -> tuple[ClassLoad, ...]:
+        """What each class asks for, in requests of one row."""
+        return (
+            ClassLoad(ONLINE, ONLINE_SHARE * self.rows_per_s),
+            ClassLoad(BACKGROUND, BACKGROUND_SHARE * self.rows_per_s),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ offered than the model can do, background work must pile up.</p>
 </div>
 <div>
 <h2>Files classified meanwhile</h2>
-<p>Through the router, class online, while background work was still queued.</p>
+<p>{escape(tables.files_mean(results).capitalize())}.</p>
 {_file_table(results)}
 </div>
 </section>
@@ -140,13 +140,12 @@ _NOISE: Final = (
 
 
 def _load(results: Results, window: float) -> str:
-    first = next(iter(results.requests.values()))
-    offered = {name: len(one.at_s) / window for name, one in first.items()}
-    share = sum(offered.values()) / results.capacity.rows_per_s
-    rates = " and ".join(f"{rate:.0f} {name}" for name, rate in offered.items())
+    offered = results.capacity.offered
+    share = sum(one.rate for one in offered) / results.capacity.rows_per_s
+    rates = " and ".join(f"{one.name} {one.rate:.0f}" for one in offered)
     return (
         f"A file-type model that can do {results.capacity.rows_per_s:.0f} rows/s on this machine is offered "
-        f"{share:.1f} times that for {window:g} s: {rates} requests/s, real files in the same order on each of "
+        f"{share:.1f} times that for {window:g} s: {rates} rows/s, real files in the same order on each of "
         f"{len(results.arms)} arms."
     )
 

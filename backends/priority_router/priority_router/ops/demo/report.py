@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from pathlib import Path
 from typing import Final
@@ -24,16 +25,15 @@ def as_text(results: Results, verdict: Verdict) -> str:
     lines += ["", "What the executor did:", *(_executor(name, one) for name, one in results.arms.items())]
     lines += ["", *(f"  {name:14}{meaning}" for name, meaning in tables.meanings(results).items())]
     lines += [f"warning: {text}" for text in tables.warnings(results)]
-    lines += ["", "Files classified through the router, class online, while background work was still queued:"]
+    lines += ["", f"Files classified {tables.files_mean(results)}:"]
     lines += [_classified(one) for one in results.classified]
     lines += ["", *textwrap.wrap(verdict.sentence, WIDTH), *textwrap.wrap(tables.ROUTER_ADDS, WIDTH)]
     return "\n".join(lines)
 
 
 def written(path: Path) -> str:
-    """The line about a file that was written; its path from the current folder on where it lies below."""
-    below = path.absolute().is_relative_to(Path.cwd())
-    return f"{path.absolute().relative_to(Path.cwd()) if below else path}: written"
+    """The line about a file that was written, with its path from the current folder on where that is shorter."""
+    return f"{min(os.path.relpath(path), os.path.abspath(path), key=len)}: written"
 
 
 def _arm(name: str, summary: RoundSummary) -> list[str]:

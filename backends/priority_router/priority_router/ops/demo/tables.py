@@ -12,6 +12,7 @@ from priority_router.ops.bench.stats import ClassSummary, RoundSummary, errors_a
 from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.demo.measurements import Classified, Results, ms_per_row
 from priority_router.ops.demo.verdict import JUDGED, WITHOUT_ROUTER, shifted, too_late
+from priority_router.ops.loads import ONLINE
 
 OUTCOMES: Final = ("answered", "waiting", "failed", "rows/s")
 TIMES: Final = {"p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms"}
@@ -21,6 +22,9 @@ LATENCY_MEANS: Final = (
     "The same arrivals on each arm; latency in ms from the scheduled time to the reply, of answered requests."
 )
 ROUTER_ADDS: Final = f"What the router adds is the difference between {JUDGED} and {WITHOUT_ROUTER}."
+
+SURE_SCORE: Final = 0.5
+"""From here on the model's authors take the most likely type of most files for the answer."""
 
 _LONGEST_NAME: Final = 42
 _FAILURES_SHOWN: Final = 3
@@ -48,14 +52,21 @@ def of_executor(summary: RoundSummary) -> Mapping[str, str]:
 
 
 def of_file(one: Classified) -> Mapping[str, str]:
-    """A file's name, label and score, and its ms in the router and in the executor."""
+    """A file's name, label (with a question mark below SURE_SCORE) and score, and its ms in router and executor."""
     return {
         "file": _short(one.path),
-        "label": one.label,
+        "label": one.label if one.score >= SURE_SCORE else f"{one.label}?",
         "score": f"{one.score:.1%}",
         "router": f"{one.queue_us / 1e3:.1f}",
         "executor": f"{one.executor_us / 1e3:.1f}",
     }
+
+
+def files_mean(results: Results) -> str:
+    """How the files were classified, and what a question mark means where there is one."""
+    unsure = any(one.score < SURE_SCORE for one in results.classified)
+    means = f" (?: the model is less than {SURE_SCORE:.0%} sure)" if unsure else ""
+    return f"through the router, class {ONLINE}, while background work was still queued{means}"
 
 
 def meanings(results: Results) -> Mapping[str, str]:
