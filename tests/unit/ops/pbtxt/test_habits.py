@@ -78,8 +78,15 @@ def test_the_message_that_lacks_the_field_is_named():
 
 
 def test_nothing_in_an_unknown_field_is_told_and_a_number_of_any_length_is_taken():
-    (fault,) = faults(f"zzz {{ yyy: 1 xxx {{ }} }} timeout_ms: {'9' * 5000}", "f")[:1]
-    assert fault.what == "a model configuration has no field 'zzz'"
+    found = faults(f"zzz {{ yyy: 1 xxx {{ }} }} timeout_ms: {'9' * 5000} batch_size: {'9' * 5000}", "f")
+    assert [(fault.what, fault.fix) for fault in found] == [
+        ("a model configuration has no field 'zzz'", "remove it; if your server knows it, upgrade tritonclient"),
+        (
+            "a model configuration has no field 'timeout_ms'",
+            f"write {_POLICY} (in microseconds)" % "default_timeout_microseconds",
+        ),
+        ("a model configuration has no field 'batch_size'", "write max_batch_size"),
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(set(HABITS.values())))

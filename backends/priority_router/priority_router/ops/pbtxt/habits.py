@@ -217,9 +217,11 @@ def _value(field: Field, factor: int, target: tuple[str, ...]) -> str:
     if not isinstance(value, Scalar) or value.tokens[0].sort is not Sort.NUMBER:
         return ""
     text = value.tokens[0].text
+    if len(text) >= _LONGEST_NUMBER:
+        return ""
     if not target[-1].endswith(_IN_MICROSECONDS):
         return "" if target in _NEVER_TAKEN_OVER else text
-    if factor and text.isdecimal() and len(text) < _LONGEST_NUMBER:
+    if factor and text.isdecimal():
         return str(int(text) * factor)
     return text if field.name.endswith(_IN_MICROSECONDS) else ""
 
