@@ -75,8 +75,5 @@ def _doubtful_escape(token: Token) -> tuple[int, str, str] | None:
 
 
 def _is_character(digits: str | None, length: int) -> bool:
-    """No half of a pair, and no backslash, which Python's protobuf takes as the begin of another escape."""
-    if digits is None or len(digits) != length:
-        return False
-    code = int(digits, 16)
-    return code <= 0x10FFFF and not 0xD800 <= code < 0xE000 and code != 0x5C
+    """Whether it is ASCII, since protobuf 4.25 misreads all else, and no backslash, which begins an escape."""
+    return digits is not None and len(digits) == length and int(digits, 16) < 0x80 and int(digits, 16) != ord("\\")
