@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sysconfig
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ import tritonclient.grpc
 from magika import Magika
 from priority_router.ops.demo import files, filetype
 from support import made_files
-from support.fleet import MODES
+from support.clients import held_by_router
+from support.fleet import MODES, PATIENCE_SECONDS, eventually
 from support.serving import serving
-from support.shipped import MODELS, ROOT, ask, write_copy
+from support.shipped import MODELS, ROOT, ask, put_door, write_copy
 from tritonclient.utils import InferenceServerException
 
 LARGEST = 64
@@ -61,13 +62,13 @@ def client(server):
 def check_labels(client, many_files, expected):
     """All files one by one, then many to a request."""
     for name, content in many_files.items():
-        result = ask(client, [content], parameters={"class": "online"}, client_timeout=60)
+        result = ask(client, [content], parameters={"class": "online"}, client_timeout=PATIENCE_SECONDS)
         label, score = result.as_numpy("label")[0, 0].decode(), result.as_numpy("score")[0, 0]
         assert (label, score) == (expected[name][0], pytest.approx(expected[name][1], abs=1e-4)), name
     names = list(many_files)
     for first in range(0, len(names), LARGEST):
         part = names[first : first + LARGEST]
-        result = ask(client, [many_files[name] for name in part], client_timeout=60)
+        result = ask(client, [many_files[name] for name in part], client_timeout=PATIENCE_SECONDS)
         labels = [label.decode() for label in result.as_numpy("label").ravel()]
         assert dict(zip(part, labels, strict=True)) == {name: expected[name][0] for name in part}
 
@@ -82,7 +83,7 @@ class TestLabels:
         large = {name: content for name, content in many_files.items() if len(content) > 8192}
         assert len(large) > 20
         ends = [content[:4096] + content[-4096:] for content in large.values()][:LARGEST]
-        result = ask(client, ends, client_timeout=60)
+        result = ask(client, ends, client_timeout=PATIENCE_SECONDS)
         labels = [label.decode() for label in result.as_numpy("label").ravel()]
         assert labels == [expected[name][0] for name in large][:LARGEST]
 
@@ -123,12 +124,16 @@ class TestRequests:
 
 
 def test_a_server_that_stops_answers_what_is_queued(tmp_path):
-    with serving(tmp_path, "--model-repository", MODELS) as process:
-        _, address, _ = process.ready()
+    models = write_copy(tmp_path / "models")
+    executor = put_door(models)
+    with serving(tmp_path, "--model-repository", models) as process:
+        _, address, page = process.ready()
         with tritonclient.grpc.InferenceServerClient(address) as client, ThreadPoolExecutor(100) as pool:
-            calls = [pool.submit(ask, client, [SCRIPT], client_timeout=30) for _ in range(100)]
-            wait(calls, return_when=FIRST_COMPLETED)
-            assert not all(call.done() for call in calls)
-            process.order()
+            with executor.shut():
+                calls = [pool.submit(ask, client, [SCRIPT], client_timeout=PATIENCE_SECONDS) for _ in range(100)]
+                eventually(lambda: held_by_router(page) == len(calls))
+                process.order()
+                eventually(lambda: "draining: new requests are refused" in process.log)
+                assert not any(call.done() for call in calls)
             assert {call.result().as_numpy("label")[0, 0] for call in calls} == {b"shell"}
         assert process.ended() == 0

@@ -3,80 +3,64 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 import tritonclient.grpc
 import tritonclient.http
+from priority_router.ops.server import Server
 from support.clients import held_by_router, metrics, router_metric
 from support.fleet import MODES, PATIENCE_SECONDS, eventually
-from support.shipped import ask, file_tensor, write_copy
+from support.models import LEARNED, Record
+from support.shipped import ask, file_tensor, put_door, write_copy
 from tritonclient.utils import InferenceServerException
-
-ROWS = 32
-BUSY_REQUESTS = 4
-"""Of so many rows each: work for half a second, and for longer on a slower machine."""
 
 UNKNOWN = "class 'vip' is unknown; this router knows online, background"
 SCRIPT = b"#!/bin/sh\nset -eu\necho hello\n"
 
 
+@dataclass(frozen=True)
+class Limited:
+    """A server where one background request may wait and a client may set its timeout; its executor has a door."""
+
+    server: Server
+    executor: Record
+
+    def metric(self, name, **labels):
+        return router_metric(self.server.metrics, name, **labels)
+
+    def background_waits(self):
+        eventually(lambda: self.metric("queue_size", **{"class": "background"}) == 1)
+
+
 @pytest.fixture(scope="module", params=MODES)
 def limited(request, start_server, tmp_path_factory):
-    """One background request may wait, and a client may set its timeout."""
     limits = {
         "online": "max_queue_size = 0",
         "background": "max_queue_size = 1\ndefault_timeout_microseconds = 60_000_000",
     }
     repository = write_copy(tmp_path_factory.mktemp("limited") / "models", request.param, limits)
-    return start_server(repository, hooks=request.param == "levels")
-
-
-class Busy:
-    """Keeps online work waiting in the router, so that background work gets nowhere, until `end`."""
-
-    def __init__(self, server, pool):
-        self._server = server
-        self._pool = pool
-        self._ended = threading.Event()
-        self._feeder = threading.Thread(target=self._feed)
-        self._feeder.start()
-        eventually(lambda: self.waiting("online") > 0)
-
-    def waiting(self, class_name):
-        """Requests of a class that wait in the router."""
-        return router_metric(self._server.metrics, "queue_size", **{"class": class_name})
-
-    def submit(self, *call, **arguments):
-        """Calls something beside it; a future."""
-        return self._pool.submit(*call, **arguments)
-
-    def end(self):
-        """Lets background work have its turn."""
-        self._ended.set()
-        self._feeder.join()
-
-    def _feed(self):
-        running: list[Future[Any]] = []
-        with tritonclient.grpc.InferenceServerClient(self._server.grpc) as client:
-            while not self._ended.wait(0.01):
-                running = [call for call in running if not call.done()]
-                for _ in range(BUSY_REQUESTS - len(running)):
-                    running.append(self._pool.submit(ask, client, [SCRIPT] * ROWS, parameters={"class": "online"}))
-            for call in running:
-                call.result(PATIENCE_SECONDS)
+    executor = put_door(repository)
+    return Limited(start_server(repository, hooks=request.param == "levels"), executor)
 
 
 @pytest.fixture
 def busy(limited):
-    """While the test runs, or until it ends that, the executor has online work."""
-    eventually(lambda: held_by_router(limited.metrics) == 0)  # the page may still tell of another test
-    with ThreadPoolExecutor(16) as pool:
-        made = Busy(limited, pool)
-        yield made
-        made.end()
+    """Until the door is opened the executor is busy, and the router has sent ahead what it may; a pool for calls."""
+    online = {"parameters": {"class": "online"}}
+    with tritonclient.grpc.InferenceServerClient(limited.server.grpc) as client, ThreadPoolExecutor(16) as pool:
+        for _ in range(LEARNED):
+            ask(client, [SCRIPT], **online)
+        eventually(lambda: held_by_router(limited.server.metrics) == 0)
+        with limited.executor.shut():
+            blockers = [pool.submit(ask, client, [SCRIPT], **online)]
+            eventually(lambda: limited.executor.held() == 1)
+            blockers.append(pool.submit(ask, client, [SCRIPT], **online))
+            eventually(lambda: limited.metric("in_flight_rows") == 2)
+            yield pool
+        for blocker in blockers:
+            blocker.result(PATIENCE_SECONDS)
 
 
 def outcomes(server):
@@ -113,7 +97,7 @@ class TestRefusals:
 
     @pytest.fixture(params=["http", "grpc"])
     def caller(self, request, limited):
-        return Caller(limited, request.param)
+        return Caller(limited.server, request.param)
 
     def test_unknown_class(self, caller):
         caller.refused("INVALID_ARGUMENT", UNKNOWN, "vip")
@@ -122,37 +106,37 @@ class TestRefusals:
         text = "class 'background': waited longer than its queue timeout of 100000 us"
         caller.refused("UNAVAILABLE", text, "background", timeout=100_000)
 
-    def test_queue_full(self, caller, busy):
+    def test_queue_full(self, limited, caller, busy):
         first = busy.submit(caller.ask, "background")
-        eventually(lambda: busy.waiting("background") == 1)
+        limited.background_waits()
         caller.refused("UNAVAILABLE", "class 'background': queue is full, max_queue_size is 1", "background")
         assert not first.done()
-        busy.end()
+        limited.executor.open()
         assert first.result(PATIENCE_SECONDS).as_numpy("label").tolist() == [[b"shell"]]
 
 
 def test_a_cancel_does_not_reach_the_router(limited, busy):
     """Triton tells a cancel to the ensemble and not to its steps: the caller hears, and the row runs all the same."""
-    before = outcomes(limited)
+    before = outcomes(limited.server)
     ended = []
-    with tritonclient.grpc.InferenceServerClient(limited.grpc) as client:
+    with tritonclient.grpc.InferenceServerClient(limited.server.grpc) as client:
         content = file_tensor(client, [SCRIPT])
         call = client.async_infer("file_type", [content], lambda result, error: ended.append(error))
-        eventually(lambda: busy.waiting("background") == 1)
+        limited.background_waits()
         call.cancel()
         eventually(lambda: ended)
-    busy.end()
+    limited.executor.open()
     assert ended[0].status() == "StatusCode.CANCELLED"
     key = ("background", "success")
-    eventually(lambda: outcomes(limited).get(key, 0) == before.get(key, 0) + 1)
-    assert not any(outcome == "cancelled" for _, outcome in outcomes(limited))
+    eventually(lambda: outcomes(limited.server).get(key, 0) == before.get(key, 0) + 1)
+    assert not any(outcome == "cancelled" for _, outcome in outcomes(limited.server))
 
 
 def test_a_priority_has_no_effect(limited, busy):
-    with tritonclient.grpc.InferenceServerClient(limited.grpc) as client:
+    with tritonclient.grpc.InferenceServerClient(limited.server.grpc) as client:
         call = busy.submit(ask, client, [SCRIPT], parameters={"class": "background"}, priority=1)
-        eventually(lambda: busy.waiting("background") == 1)
-        busy.end()
+        limited.background_waits()
+        limited.executor.open()
         assert call.result(PATIENCE_SECONDS)
 
 

@@ -14,11 +14,9 @@ import pytest
 import tritonclient.grpc
 from support.clients import Call
 from support.fleet import MODES, PATIENCE_SECONDS, Fleet, eventually, fleet
-from support.models import BULK, INTERACTIVE, Executor, Router
+from support.models import BULK, INTERACTIVE, LEARNED, Executor, Router
 
 BATCH_SECONDS = 0.005
-LEARNED = 15
-"""Calls from which the router knows how long the executor takes, whatever it took before."""
 
 FILLER = {"name": "filler", "level": 1}
 """Most urgent, without limit or timeout: it takes the place that the router may send ahead into Triton's queue."""

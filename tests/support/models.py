@@ -17,6 +17,9 @@ _EXECUTOR_SOURCE = Path(__file__).with_name("recording_executor.py")
 INTERACTIVE = "interactive"
 BULK = "bulk"
 
+LEARNED = 15
+"""Calls from which a router knows how long its executor takes, whatever it took before: from then on it binds late."""
+
 
 @dataclass(frozen=True)
 class Tensor:

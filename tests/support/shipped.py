@@ -19,6 +19,7 @@ import tritonclient.grpc
 import tritonclient.http
 
 from support.fake_triton import InferenceResponse, Tensor
+from support.models import Record
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "model_repository"
@@ -91,6 +92,18 @@ def write_copy(folder: Path, mode: str = "levels", limits: Mapping[str, str] | N
         text = table.sub(rf"\1{lines}\n", text)
     policy.write_text(text)
     return folder
+
+
+def put_door(repository: Path) -> Record:
+    """Replaces the executor of a copy by one that calls every file a shell script; its door is the record's."""
+    folder = repository / "executor"
+    record = repository.parent / f"{repository.name}.executor.jsonl"
+    for source, target in (("shell_executor", "model"), ("recording_executor", "recording_executor")):
+        shutil.copy(Path(__file__).with_name(f"{source}.py"), folder / "1" / f"{target}.py")
+    config = _replaced((folder / "config.pbtxt").read_text(), 'backend: "onnxruntime"', 'backend: "python"')
+    config += f'parameters {{ key: "record" value {{ string_value: "{record}" }} }}\n'
+    (folder / "config.pbtxt").write_text(config)
+    return Record(record)
 
 
 def file_tensor(client: Any, contents: Sequence[bytes]) -> Any:
