@@ -7,6 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+from onnx import helper
+
+from support import onnx_models
+
 IDENTITY = """\
 # The owner's own words.
 name: "model"
@@ -48,3 +54,20 @@ def snapshot(folder: Path) -> dict[str, Any]:
             mode = path.stat().st_mode
             found[name] = (mode, None if path.is_dir() else path.read_bytes())
     return found
+
+
+def with_data(folder: Path, location: str = "weights.bin") -> Path:
+    """An ONNX file ``m.onnx`` whose weights lie in ``weights.bin`` beside it; it may say that they are elsewhere."""
+    folder.mkdir(exist_ok=True)
+    weights = onnx.numpy_helper.from_array(np.ones((4,), np.float32), "B")
+    node = helper.make_node("Add", ["X", "B"], ["Y"])
+    graph = helper.make_graph(
+        [node], "g", [onnx_models.value("X", ("n", 4))], [onnx_models.value("Y", ("n", 4))], [weights]
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    if location != "weights.bin":
+        entry = onnx.load(folder / "m.onnx", load_external_data=False)
+        next(one for one in entry.graph.initializer[0].external_data if one.key == "location").value = location
+        onnx.save(entry, folder / "m.onnx")
+    return folder / "m.onnx"

@@ -126,7 +126,8 @@ def test_what_cannot_be_read_is_told_and_nothing_is_written(source, repository, 
 def test_an_open_number_of_instances_is_said_aloud(source, repository, said):
     (source / "config.pbtxt").write_text(IDENTITY.replace("kind: KIND_CPU ", ""))
     loud = said(source, repository, *LIMITS).out
-    assert "\nATTENTION: The config.pbtxt of model leaves it open: a group has no kind" in loud
+    assert "\nATTENTION: The config.pbtxt of model leaves the number of instances open: a group has no kind" in loud
+    assert f"over all groups into {repository}/model_router/1/policy.toml, or run wrap with --instances N" in loud
     stated = said(repository / "model", repository, *LIMITS, "--instances", "2").out
     assert "ATTENTION" not in stated
 

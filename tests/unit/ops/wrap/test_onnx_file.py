@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import onnx
 import pytest
 from google.protobuf import text_format
@@ -13,6 +12,7 @@ from onnx import TensorProto, helper
 from priority_router.errors import SetupError
 from priority_router.ops.wrap import bare, onnx_file, source
 from support import onnx_models
+from support.bare_models import with_data
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 
@@ -134,23 +134,6 @@ def test_what_is_no_onnx_model_is_told(tmp_path, content):
     (tmp_path / "m.onnx").write_bytes(content)
     with pytest.raises(SetupError, match=re.escape(f"{tmp_path}/m.onnx: is no ONNX model")):
         source.read(tmp_path / "m.onnx")
-
-
-def with_data(folder, location="weights.bin"):
-    """A model whose weights lie in a file beside it."""
-    folder.mkdir(exist_ok=True)
-    weights = onnx.numpy_helper.from_array(np.ones((4,), np.float32), "B")
-    node = helper.make_node("Add", ["X", "B"], ["Y"])
-    graph = helper.make_graph(
-        [node], "g", [onnx_models.value("X", ("n", 4))], [onnx_models.value("Y", ("n", 4))], [weights]
-    )
-    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
-    onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
-    if location != "weights.bin":
-        entry = onnx.load(folder / "m.onnx", load_external_data=False)
-        next(one for one in entry.graph.initializer[0].external_data if one.key == "location").value = location
-        onnx.save(entry, folder / "m.onnx")
-    return folder / "m.onnx"
 
 
 def test_files_with_weights_are_found(tmp_path):

@@ -12,7 +12,7 @@ from priority_router.config import load_policy
 from priority_router.errors import PriorityRouterError
 from priority_router.ops.wrap import options, plan
 from support import onnx_models
-from support.bare_models import IDENTITY, model, snapshot
+from support.bare_models import IDENTITY, model, snapshot, with_data
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 
@@ -305,8 +305,6 @@ def test_a_bare_file_becomes_a_model(tmp_path, repository):
 
 
 def test_weights_of_a_bare_file_go_along(tmp_path, repository):
-    from unit.ops.wrap.test_onnx_file import with_data
-
     wrap(with_data(tmp_path / "files"), repository)
     weights = (tmp_path / "files" / "weights.bin").read_bytes()
     assert (repository / "m" / "1" / "weights.bin").read_bytes() == weights

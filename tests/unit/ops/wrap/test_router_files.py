@@ -164,6 +164,8 @@ def test_limits_on_the_executor_are_never_stricter_than_a_class_that_shares_the_
         WantedClass("b", 1, max_queue=4, timeout_us=70, override=True),
         WantedClass("c", 2, max_queue=5, timeout_us=9),
         WantedClass("d", 2, max_queue=0, timeout_us=8),
+        WantedClass("h", 3, max_queue=1, timeout_us=9),
+        WantedClass("i", 3, max_queue=1),
         WantedClass("e", 4, max_queue=6, override=True),
         WantedClass("f", 5, max_queue=2**32 - 1),
         WantedClass("g", 5, max_queue=2**32 - 1),
@@ -172,6 +174,7 @@ def test_limits_on_the_executor_are_never_stricter_than_a_class_that_shares_the_
     assert dict(batching(wanted).policies) == {
         1: QueuePolicy(max_queue_size=7, default_timeout_microseconds=70, allow_timeout_override=True),
         2: QueuePolicy(default_timeout_microseconds=9),
+        3: QueuePolicy(max_queue_size=2),
         4: QueuePolicy(max_queue_size=6),
         5: QueuePolicy(max_queue_size=2**32 - 1),
     }
@@ -195,7 +198,7 @@ def test_an_open_number_of_instances_is_said_in_the_file(left_open):
     loud = router_files.router_files("r", source.read(left_open), TEACHING).policy
     assert "# WRITE THE TRUE NUMBER HERE." in loud
     assert "otherwise 1 for each GPU" in " ".join(loud.replace("\n#", "").split())
-    assert "--instances N" in loud
+    assert "over all groups here, or run wrap with --instances N" in " ".join(loud.replace("\n#", "").split())
     stated = router_files.router_files("r", source.read(left_open, 4), TEACHING).policy
     assert "WRITE" not in stated
     assert "As stated to wrap" in stated

@@ -13,7 +13,7 @@ from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap import findings, next_steps, options, plan
 from priority_router.ops.wrap.findings import Findings
 from priority_router.ops.wrap.options import Options, WantedClass
-from priority_router.ops.wrap.plan import Plan, State
+from priority_router.ops.wrap.plan import POLICY, Plan, State
 from priority_router.ops.wrap.router_files import instances_warning
 
 
@@ -115,7 +115,8 @@ def _time(microseconds: int) -> str:
 def _warnings(made: Plan, found: Findings) -> Iterable[str]:
     wanted, source = made.options, made.source
     if source.instances.open and not source.instances.stated:
-        yield f"ATTENTION: {instances_warning(source.name, source.instances)}."
+        policy = f"into {made.router.place / POLICY}"
+        yield f"ATTENTION: {instances_warning(source.name, source.instances, policy)}."
     for note in source.notes:
         yield f"Note: {note}."
     for label in made.missing_labels:

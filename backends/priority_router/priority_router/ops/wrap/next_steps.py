@@ -23,7 +23,7 @@ from priority_router.ops.wrap.tensors import Tensor
 _MOST_SHOWN: Final = 32
 """Elements of a tensor that a command line or a terminal bears."""
 
-_TRITONSERVER: Final = "/opt/tritonserver/backends"
+_BACKENDS: Final = "/opt/tritonserver/backends"
 
 
 def lines(repository: Path, router: str, source: Source, classes: Sequence[WantedClass], plain: bool) -> Iterator[str]:
@@ -39,12 +39,14 @@ def lines(repository: Path, router: str, source: Source, classes: Sequence[Wante
     urgent = min(classes, key=lambda wanted: wanted.level).name
     yield "Start:"
     yield f"  priority-router serve --model-repository {shlex.quote(str(repository))}"
-    pool = f"--backend-config=python,thread-pool-size={thread_pool_size(source.instances.count)}"
-    preloaded = "" if plain else f", with what it prints (EXECUTOR=ROUTER is {source.name}={router})"
-    yield (
-        f"or, a tritonserver of your own: priority-router install {_TRITONSERVER}, then start it{preloaded} and "
-        f"{pool}; docs/existing-server.md has every step"
+    pool = thread_pool_size(source.instances.count)
+    how = (
+        f"then start it with --backend-config=python,thread-pool-size={pool}"
+        if plain
+        else f"which prints what to start it with (EXECUTOR=ROUTER: {source.name}={router}, thread-pool-size={pool})"
     )
+    yield f"or, a tritonserver of your own: priority-router install {_BACKENDS}, {how};"
+    yield "  every step: docs/existing-server.md"
     yield f"Ask, as {urgent}:"
     yield f"  {curl(router, source, urgent)}"
     yield (

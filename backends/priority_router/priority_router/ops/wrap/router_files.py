@@ -180,17 +180,25 @@ def _instances(executor: str, instances: Instances) -> Iterator[str]:
     if not instances.open:
         yield f"# As in the config.pbtxt of {executor}."
     elif instances.stated:
-        yield from comment(f"As stated to wrap. The config.pbtxt of {executor} leaves it open: {instances.open}.")
+        yield from comment(
+            f"As stated to wrap. The config.pbtxt of {executor} leaves the number open: {instances.open}."
+        )
     else:
-        yield from comment(f"WRITE THE TRUE NUMBER HERE. {instances_warning(executor, instances)}.")
+        yield from comment(f"WRITE THE TRUE NUMBER HERE. {instances_warning(executor, instances, 'here')}.")
 
 
-def instances_warning(executor: str, instances: Instances) -> str:
-    """What an open number of instances means and what to do, without a full stop."""
+def instances_warning(executor: str, instances: Instances, where: str) -> str:
+    """What an open number of instances means and what to do, without a full stop.
+
+    Args:
+        executor: its name.
+        instances: what is known of them.
+        where: the policy, in words.
+    """
     return (
-        f"The config.pbtxt of {executor} leaves it open: {instances.open}. {instances.count} is written until you say: "
-        "write count and kind, for GPUs also gpus, into its instance_group and the sum of count x gpus over all groups "
-        "here, or run wrap with --instances N"
+        f"The config.pbtxt of {executor} leaves the number of instances open: {instances.open}. {instances.count} is "
+        "written until you say: write count and kind, for GPUs also gpus, into its instance_group and the sum of count "
+        f"x gpus over all groups {where}, or run wrap with --instances N"
     )
 
 
