@@ -31,8 +31,15 @@ _X: Final = '{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }'
 _ORDER: Final = "  preserve_ordering: true\n"
 
 SAMPLES: Final = (
-    sample("PR101", "plain block", scorer(_SCORER_BLOCK, _PLAIN), fix=(scorer(_PLAIN, _LEVELS),)),
-    sample("PR101", "no block", scorer(_SCORER_BLOCK, ""), fix=(Edit(SCORER_CONFIG, "", _LEVELS),)),
+    sample(
+        "PR101",
+        "plain block",
+        scorer(_SCORER_BLOCK, _PLAIN),
+        fix=(scorer(_PLAIN, _LEVELS, f"{_LEVELS} in place of {_PLAIN} in scorer"),),
+    ),
+    sample(
+        "PR101", "no block", scorer(_SCORER_BLOCK, ""), fix=(Edit(SCORER_CONFIG, "", _LEVELS, f"{_LEVELS} in scorer"),)
+    ),
     sample(
         "PR101",
         "block with something else",

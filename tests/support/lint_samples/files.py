@@ -21,7 +21,9 @@ from support.lint_samples.sample import (
 FOUND_BY_READING: Final = (
     sample("PR001", "", scorer("max_batch_size: 4", "max_batch_size 4"), shows=Refusal("scorer", "failed to poll")),
     sample("PR002", "", scorer("max_batch_size: 4", "max_batchsize: 4"), shows=Refusal("scorer", "failed to poll")),
-    sample("PR003", "", scorer("max_batch_size: 4", "max_batch_size: ${size}"), shows=Refusal("scorer", "failed to poll")),
+    sample(
+        "PR003", "", scorer("max_batch_size: 4", "max_batch_size: ${size}"), shows=Refusal("scorer", "failed to poll")
+    ),
     sample(
         "PR006",
         "",

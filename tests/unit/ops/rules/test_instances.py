@@ -28,7 +28,8 @@ PASSIVE = "instance_group {{ kind: KIND_CPU count: {} passive: true }}"
         (EVERY_GPU.format(1), [1, 2, 3], [], 0),
         (AUTO.format(3), [3, 6], [4, 5], 3),
         (AUTO_NAMED.format(2, "0, 1"), [2, 4], [3], 4),
-        (CPU.format(1) + EVERY_GPU.format(2), [3, 5], [4], 3),
+        (AUTO_NAMED.format(2, "0"), [2], [4], 2),
+        (CPU.format(1) + EVERY_GPU.format(2), [3, 5], [1, 4], 3),
         (NAMED.format(1, "0") + EVERY_GPU.format(3), [4, 7], [6], 4),
     ],
 )
@@ -39,6 +40,7 @@ def test_the_policy_must_say_a_number_that_there_may_be(groups, fitting, not_fit
         (finding,) = found(router(instances=instances), scorer(groups=groups))
         assert finding.rule.code == "PR306"
         assert finding.place.path == ("executor_shape", "instances")
+        assert ("waits in Triton" if instances > written else "stay idle") in finding.what
         assert f"write instances = {written} in lane/1/policy.toml" in finding.fix
         assert codes(router(instances=written), scorer(groups=groups)) == []
 

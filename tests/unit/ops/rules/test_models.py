@@ -105,6 +105,13 @@ def test_a_batch_axis_must_be_free(shapes, size, backend, fails):
     assert codes(one) == (["PR117 other"] if fails else [])
 
 
+def test_what_to_write_for_a_fixed_batch_axis_leaves_the_other_lengths_free():
+    config = {"backend": "onnxruntime", "max_batch_size": 4, "input": [{"name": "X"}]}
+    (finding,) = found(Model("other", config, onnx=OnnxTensors({"X": (2, None)}, {"Y": FREE})))
+    assert "'X' of its model.onnx has the shape [2, -1]" in finding.what
+    assert finding.fix.endswith("max_batch_size: 0 in other/config.pbtxt and dims: [ 2, -1 ] for 'X' there")
+
+
 @pytest.mark.parametrize(
     ("groups", "expected"),
     [
@@ -142,7 +149,11 @@ def test_class_is_needed_where_it_is_a_source(sources, needed):
 def test_a_router_without_a_known_executor_is_compared_with_its_policy(size, policy_size, expected):
     lane = router(max_batch_size=policy_size)
     lane = dataclasses.replace(lane, config={**lane.config, "max_batch_size": size})
-    assert [code.split()[0] for code in codes(lane, unreadable=("scorer",))] == expected
+    findings = found(lane, unreadable=("scorer",))
+    assert [finding.rule.code for finding in findings] == expected
+    for finding in findings:
+        assert ("the router does not load" in finding.what) is (size == 0 or policy_size == 0)
+        assert finding.fix == f"write max_batch_size: {16 * policy_size} in lane/config.pbtxt"
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_what_agrees_says_nothing(declared, router, executor):
             ROUTER,
             PLAIN_EXECUTOR,
             "PR101",
-            "up to 2 and executor/config.pbtxt has no priority_levels.*priority_levels: 2, ",
+            "up to 2 and executor/config.pbtxt has no priority_levels: Triton serves all at .*priority_levels: 2, ",
         ),
         (policy(), ROUTER, without(EXECUTOR, "dynamic_batching"), "PR101", "has no priority_levels"),
         (
@@ -161,7 +161,7 @@ def test_what_agrees_says_nothing(declared, router, executor):
             ROUTER,
             EXECUTOR,
             "PR102",
-            "up to 7 and executor/config.pbtxt has 2 priority_levels.*write priority_levels: 7, ",
+            "up to 7 and executor/config.pbtxt has 2 priority_levels: .* those above at .*write priority_levels: 7, ",
         ),
         (
             policy(mode="plain"),

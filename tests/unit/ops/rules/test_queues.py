@@ -95,6 +95,10 @@ def test_a_queue_delay_matters_on_other_models_where_throughput_decays(text, gro
     assert queue(f"max_queue_delay_microseconds: 2000 {text}", groups=groups) == (["PR108 other"] if decays else [])
 
 
+def test_levels_in_plain_mode_are_to_go_and_need_no_policies():
+    assert codes(router(mode="plain"), scorer(text=f"dynamic_batching {{ {LEVELS} }}")) == ["PR304 scorer"]
+
+
 def test_a_queue_delay_is_told_once_and_stronger_with_several_instances():
     delayed = "dynamic_batching { max_queue_delay_microseconds: 2000 default_queue_policy { max_queue_size: 9 } }"
     for count, stronger in ((1, False), (4, True)):

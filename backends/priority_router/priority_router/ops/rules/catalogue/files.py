@@ -68,7 +68,7 @@ NO_VERSION: Final = Rule(
     "PR009",
     Severity.ERROR,
     "No version to serve, or no model file in it",
-    "Triton finds nothing to load.",
+    "Triton finds nothing to load. In 24.10 a Python model without model.py keeps the server loading for ever.",
     "Put the model's file into a folder named by its version, such as 1, that version_policy lets serve.",
 )
 MILLISECONDS: Final = Rule(
