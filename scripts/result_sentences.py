@@ -70,7 +70,13 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
     "README.md": (
         Sentence("This run was on {cores} small cores,", values.demo_cores),
         Sentence("the router's own work takes place on the same {cores} cores.", values.demo_cores),
-        Sentence("the same arrivals on each, on {cores} small cores.", values.bench_cores),
+        Sentence("the same arrivals on each, on {cores} small cores; the model sleeps", values.bench_cores),
+        Sentence(
+            "`overload`: {ms} ms per batch of up to {rows} rows, however full it is, and {times} times the capacity",
+            values.listed_overload,
+        ),
+        Sentence("`linear`: {ms} ms per row, batches of up to {rows} rows.", values.listed_linear),
+        Sentence("`fast`: {ms} ms per batch of up to {rows} rows, so that the server's", values.listed_fast),
     ),
     "docs/design.md": (
         Sentence("serves less than half of their rows", values.oracle_serves_less),

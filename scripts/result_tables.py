@@ -185,6 +185,20 @@ def summary_section() -> Iterator[str]:
     yield from notes(list(documents.values()))
 
 
+def beside_section() -> Iterator[str]:
+    """Where online requests are faster through the router than at stock Triton with the hook, and where slower."""
+    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    faster, slower = [], []
+    for name, document in documents.items():
+        online = [document["arms"][arm]["classes"][ONLINE] for arm in ("router", "levels+hooks")]
+        router, hooked = (one["latency"]["p50_ms"]["median"] for one in online)
+        compared = f"`{name}` ({short(router)} instead of {short(hooked)} ms)"
+        (faster if router < hooked else slower).append(compared)
+    parts = [f"{how} in {', '.join(found)}" for how, found in (("lower", faster), ("higher", slower)) if found]
+    yield f"The router's online p50 beside that of `levels+hooks`: {'; '.join(parts)}."
+    yield from notes(list(documents.values()))
+
+
 def modes_section() -> Iterator[str]:
     """The router in levels and in plain mode, for every open-loop scenario."""
     rows = []
@@ -280,6 +294,7 @@ def demo_section() -> Iterator[str]:
 SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "aims": aims_section,
     "summary": summary_section,
+    "beside": beside_section,
     "modes": modes_section,
     "cost": cost_section,
     "simulated": simulated_section,

@@ -109,6 +109,25 @@ def fast_load() -> Values:
     return _open_load(result_tables.load("fast")["scenario"])
 
 
+def listed_overload() -> Values:
+    """README.md: the scenario in a line."""
+    return _only(overload_load(), "ms", "rows", "times")
+
+
+def listed_linear() -> Values:
+    """README.md: likewise."""
+    return _only(linear_load(), "ms", "rows")
+
+
+def listed_fast() -> Values:
+    """README.md: likewise."""
+    return _only(fast_load(), "ms", "rows")
+
+
+def _only(found: Values, *names: str) -> Values:
+    return {name: found[name] for name in names}
+
+
 def shared_grace() -> Values:
     """docs/performance.md: the wait after the last arrival."""
     return {"seconds": short(result_tables.load("shared")["scenario"]["grace_seconds"])}

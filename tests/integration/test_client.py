@@ -191,8 +191,8 @@ class TestExamples:
                 assert label == str(magika.identify_bytes(row["content"][0].encode()).output.label)
 
 
-def blocks(language):
-    found = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / "clients.md").read_text(), re.DOTALL)
+def blocks(language, document="docs/clients.md"):
+    found = re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
     assert found
     return found
 
@@ -218,3 +218,21 @@ class TestGuide:
             answer = {output["name"]: output["data"] for output in json.loads(done.stdout)["outputs"]}
             assert answer["label"] == ["shell"]
             assert answer["score"][0] > 0.5
+
+
+class TestReadme:
+    """Likewise of README.md."""
+
+    def test_python(self, server):
+        (block,) = blocks("python", "README.md")
+        done = run(sys.executable, "-c", block.replace("127.0.0.1:8000", server.http))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.fullmatch(r"\[\[b'shell'\]\] \[\[\d+\]\]\n", done.stdout)
+
+    def test_curl_and_what_it_prints(self, server, path_with_curl):
+        (block,) = [block for block in blocks("console", "README.md") if block.startswith("$ curl ")]
+        command, printed = block.removeprefix("$ ").replace("127.0.0.1:8000", server.http).rstrip("\n").rsplit("\n", 1)
+        done = run("bash", "-c", command, path=path_with_curl)
+        assert done.returncode == 0, done.stderr
+        pattern = ".*?".join(re.escape(part) for part in printed.split("…"))
+        assert re.fullmatch(pattern, done.stdout.rstrip("\n")), done.stdout

@@ -130,10 +130,17 @@ def test_every_block_is_known_here_and_every_command_of_the_document_is_in_a_blo
     assert set(re.findall(r"\w+(?==/)", BLOCKS["places"])) == {"TRITON", "MODELS", "CONTROL"}
 
 
+def test_whoever_reads_from_top_to_bottom_has_made_what_a_block_needs():
+    before_the_start, after_it = ["places", "backend", "router", "levels", "control"], ["check", "drain"]
+    in_order = [name for name in BLOCKS if name in {*before_the_start, "start-levels", *after_it}]
+    assert in_order == [*before_the_start, "start-levels", *after_it]
+    assert list(BLOCKS).index("control") < list(BLOCKS).index("start-plain")
+
+
 @pytest.mark.parametrize("mode", ["levels", "plain"])
 def test_the_steps_make_a_working_router(steps, mode):
     record = steps.configure(EXECUTOR, mode)
-    with steps.server(f"start-{mode}") as pid:
+    with steps.server("control", f"start-{mode}") as pid:
         preloaded = "libpriority_router_hooks" in Path(f"/proc/{pid}/maps").read_text()
         checked = steps.run("check")
         with client(steps.grpc) as sender:

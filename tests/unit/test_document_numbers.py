@@ -83,10 +83,14 @@ FROM_CODE = {
         f"with {DEMANDED:g} times the capacity offered",
         f"up to {GIVEN_AWAY} of the rows per second is what `batch_efficiency` gives away",
         f"for up to {DRAIN_SECONDS:g} seconds; all is gone within {STOP_SECONDS:g}",
+        f"short, for up to {GIVEN_AWAY} of the rows/s",
+        *(f"{one.max_queue} may wait, {one.timeout_us / 1e3:g} ms at most" for one in TEACHING_CLASSES),
+        f"slow it down by more than {WORDS[DEFAULT_MAX_FILL_SLOWDOWN]}",
+        f"as it must be for {EFFICIENCY} of the best rows/s",
+    ],
+    "docs/clients.md": [
         f"These questions take at most {100 * cancels.SWEEP_SHARE:g} % of a core",
         f"within another {100 * cancels.FULL_CLASS_SHARE:g} %",
-        f"slow the dispatch down by more than {WORDS[DEFAULT_MAX_FILL_SLOWDOWN]}",
-        f"as it must be for {EFFICIENCY} of the best rows/s",
     ],
     "docs/design.md": [
         f"(p90 of the last {lead.SAMPLES})",
@@ -151,7 +155,6 @@ FROM_ELSEWHERE = {
     "README.md": {
         "the next arrival does, or half a second": TRITONS,
         "notice a free instance at once, not after half a second": TRITONS,
-        "`priority_levels: 3` and a third empty policy": PARTS,
     },
     "docs/concepts.md": {"The two times in a reply": PARTS},
     "docs/design.md": {"expired requests every 500 ms": TRITONS},

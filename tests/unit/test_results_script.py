@@ -109,6 +109,21 @@ def test_summary_leaves_out_closed_loops(results, tmp_path):
     assert "overhead" not in path.read_text()
 
 
+def test_where_the_router_is_slower_is_said_beside_where_it_is_faster(results, tmp_path):
+    for name in SCENARIOS:
+        arms = {
+            arm: {"classes": {"online": {"latency": {"p50_ms": spread(ms)}}}}
+            for arm, ms in (("levels+hooks", 20.0), ("router", 9.5 if name == "linear" else 20.5))
+        }
+        write_result(tmp_path, name, arms=arms)
+    path = document_with(tmp_path, "beside")
+    assert results.main([]) == 0
+    assert (
+        ": lower in `linear` (9.5 instead of 20 ms); higher in `overload` (20.5 instead of 20 ms), `fast` (20.5 "
+        "instead of 20 ms), `shared` (20.5 instead of 20 ms).\n"
+    ) in path.read_text()
+
+
 def test_the_two_modes_stand_beside_each_other(results, tmp_path):
     for name in SCENARIOS:
         write_result(tmp_path, name)

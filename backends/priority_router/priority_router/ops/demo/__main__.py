@@ -25,7 +25,7 @@ DEFAULT_SECONDS: Final = 25.0
 
 DEFAULT_SEED: Final = 1
 FILES: Final = 200
-SHOWN_KINDS: Final = (".py", ".md", ".json", ".c", ".html", ".png", ".wav", ".zip")
+SHOWN_KINDS: Final = (".py", ".md", ".json", ".sh", ".html", ".png", ".wav", ".zip")
 """One file of each is classified at the end, as far as the sample has them."""
 
 RESULTS: Final = "demo-results"
