@@ -203,6 +203,9 @@ def test_bench_without_a_server_names_the_extra(bare):
     assert remedy(bare.run(bare.program, "bench", "overload", "--json", "results.json"))[1] == "embedded"
 
 
+SKIPPED = re.compile(r"priority-router serve: lint was skipped: it needs the package protobuf; .*\n")
+
+
 @pytest.mark.parametrize(
     ("words", "extra", "package"),
     [
@@ -213,7 +216,8 @@ def test_bench_without_a_server_names_the_extra(bare):
 )
 def test_without_extras_the_printed_remedy_is_one_that_pip_takes(bare, words, extra, package):
     done = bare.run(bare.program, *words)
-    assert done.stderr.count("\n") == 1, done.stderr
+    before, skipped, _ = done.stderr.rpartition("\n")[0].rpartition("\n")
+    assert SKIPPED.fullmatch(before + skipped) if "serve" in words else before == "", done.stderr
     command, named = remedy(done)
     assert named == extra
     pip = bare.run(*shlex.split(command), "--dry-run", "--quiet", "--report", "-")
@@ -221,6 +225,15 @@ def test_without_extras_the_printed_remedy_is_one_that_pip_takes(bare, words, ex
     wanted = {item["metadata"]["name"].lower() for item in json.loads(pip.stdout)["install"]}
     assert package in wanted
     assert "triton-priority-router" not in wanted, "pip would fetch another one from the index"
+
+
+def test_without_extras_lint_names_its_own_and_says_that_nothing_was_checked(bare):
+    done = bare.run(bare.program, "lint", ROOT / "model_repository")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    found = REMEDY.search(done.stderr)
+    assert found, done.stderr
+    assert found[2] == "tools"
+    assert bare.run(bare.program, "lint", "--explain", "PR101").stdout.startswith("PR101: ")
 
 
 def test_without_extras_the_rest_works(bare):

@@ -45,8 +45,18 @@ def test_options_are_not_abbreviated():
         parser.parse_args(["--num", "1"])
 
 
-@pytest.mark.parametrize("name", ["google", "google.protobuf", "onnx", "tritonclient.grpc", "matplotlib"])
-def test_a_missing_package_of_the_tools_is_told_with_what_brings_it(name):
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("google", "protobuf"),
+        ("google.protobuf", "protobuf"),
+        ("grpc", "grpcio"),
+        ("onnx", "onnx"),
+        ("tritonclient.grpc", "tritonclient"),
+        ("matplotlib", "matplotlib"),
+    ],
+)
+def test_a_missing_package_of_the_tools_is_told_with_what_brings_it(name, package):
     told = command_line.remedy(ModuleNotFoundError("No module", name=name))
-    assert told.startswith(f"it needs the package {name}; run: ")
+    assert told.startswith(f"it needs the package {package}; run: ")
     assert told.endswith(" -m pip install 'triton-priority-router[tools]'")

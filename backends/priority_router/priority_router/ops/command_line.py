@@ -40,6 +40,9 @@ _EXTRAS: Final = {
 }
 """Package, as it is imported, to the extra that brings it."""
 
+_INSTALLED_AS: Final = {"google": "protobuf", "grpc": "grpcio"}
+"""Of these packages, where that is another name."""
+
 
 def parser(program: str, description: str, **options: Any) -> argparse.ArgumentParser:
     """A parser that takes options by their whole names only, so that a new one never changes what an old word means.
@@ -168,7 +171,9 @@ def measurement(
 
 def remedy(error: ModuleNotFoundError) -> str:
     """What to install for a package that an extra would bring; raises the error again where none would."""
-    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(package)
     if extra is None:
         raise error
-    return f"it needs the package {error.name}; run: {sys.executable} -m pip install 'triton-priority-router[{extra}]'"
+    install = f"{sys.executable} -m pip install 'triton-priority-router[{extra}]'"
+    return f"it needs the package {_INSTALLED_AS.get(package, package)}; run: {install}"
