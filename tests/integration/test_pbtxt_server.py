@@ -54,7 +54,9 @@ _ALIKE = {
     "blanks": _numbers("4\v\f\t\r"),
     "carriage_returns": _BASE.replace("\n", "\r") + "# max_batch_size: 4\rmax_batch_size: 4",
     "bytes_in_a_comment": _BASE + "# \udcff \x01 \u00a0",
-    "escapes": _parameter(r"""'\a\b\f\n\r\t\v\\\'\"\101\0612\7\x41\x4g\u0041\U0000007A\\u0041\303\251' "\x1" 'b'"""),
+    "escapes": _parameter(
+        r"""'\a\b\f\n\r\t\v\\\'\"\101\0612\7\x41\x4g\u0041\u00e9\U0001F600\\u0041\303\251' "\x1" 'b'"""
+    ),
     "control_characters": _parameter("'\x01\r\t\x7f\u0085\u00a0'"),
     "map": _parameter("'1'") + _parameter("'2'").removeprefix(_BASE) + "parameters { } parameters { key: 'z' }",
     "lists": _BASE + "batch_input [ ] version_policy: < specific { versions: [ 1 # x\n, # ]\n 0x2 ] versions: 03 } >;",
@@ -97,7 +99,6 @@ _REFUSED_HERE = {
     "question_mark": _parameter(r"'\?'"),
     "large_octal": _parameter(r"'\400'"),
     "backslash": _parameter(r"'\u005cn'"),
-    "character": _parameter(r"'\U0001F600'"),
     "pair": _parameter(r"'\ud83d\ude00'"),
     "default_first": "max_batch_size: 0 max_batch_size: 4\n" + _BASE,
     "octal_enum": _BASE.replace("TYPE_FP32", "013"),

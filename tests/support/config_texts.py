@@ -265,8 +265,9 @@ class Writer:
         code = ord(letter)
         data = letter.encode()
         ways = ["".join(f"\\{byte:03o}" for byte in data), "".join(f"\\x{byte:02x}" for byte in data)]
-        if code < 0x80 and letter != "\\":
-            ways += [f"\\u{code:04x}", f"\\U{code:08X}"]
+        if letter != "\\":
+            ways += [f"\\u{code:04x}"] if code < 0x10000 else []
+            ways.append(f"\\U{code:08X}")
         return str(self._chance.choice([*ways, *_LETTERS.get(letter, ())]))
 
 

@@ -2,6 +2,7 @@
 """What is wrong with a file, where, and what is said about it."""
 
 import pytest
+from priority_router.ops.pbtxt import spelling
 from priority_router.ops.pbtxt.document import Document, encode, faults, read_text
 from priority_router.ops.pbtxt.error import PbtxtError
 
@@ -230,8 +231,6 @@ def test_numbers_of_enums_that_the_two_parsers_do_not_both_take(value):
         r"\u12",
         r"\ud83d\ude00",
         r"\u005c",
-        r"\u00e9",
-        r"\U0001F600",
         r"\U0000005C",
         r"\U00110000",
         r"\N{DASH}",
@@ -245,13 +244,19 @@ def test_escapes_that_mean_something_else_to_each_parser_are_refused(escape):
     assert fault.what.startswith("parsers do not agree on what \\")
 
 
+@pytest.mark.parametrize("escape", [r"\u00e9", r"\U0001F600", r"\u0080"])
+def test_with_a_protobuf_that_misreads_characters_only_ascii_is_taken(escape, monkeypatch):
+    monkeypatch.setattr(spelling, "_CHARACTERS_END", 0x80)
+    assert faults(rf"name: '\u007f{escape}'", "f")[0].column == 14
+
+
 @pytest.mark.parametrize(
     ("literal", "value"),
     [
         (r'"\a\b\f\n\r\t\v\\\'\""', "\a\b\f\n\r\t\v\\'\""),
         (r'"\101\0612\7"', "A12\a"),
         (r'"\x41\x4g\\x41"', "A\x04g\\x41"),
-        (r'"\u0041\U0000007A\\u0041"', "Az\\u0041"),
+        (r'"\u0041\u00e9\ud55c\U0001F600\\u0041"', "A\u00e9\ud55c\U0001f600\\u0041"),
         (r'"\303\251"', "\u00e9"),
         ("'\"' \"'\"  # between\n 'c'", "\"'c"),
     ],

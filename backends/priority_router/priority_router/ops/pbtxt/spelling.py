@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from google.protobuf import text_encoding
+
 from priority_router.ops.pbtxt.scan import Sort, Token, shown
 
 _INTEGER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
@@ -18,6 +20,9 @@ _FLOAT: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{0,2})|u([0-9a-fA-F]{0,4})|U([0-9a-fA-F]{0,8})|(.))")
 _LETTERS: Final = frozenset("abfnrtv\\'\"")
+
+_CHARACTERS_END: Final = 0x110000 if text_encoding.CUnescape(r"\U0001F600") == "\U0001f600".encode() else 0x80
+"""Of those that ``\\u`` and ``\\U`` are read as; protobuf 4.25 makes something else of what is not ASCII."""
 
 OCTAL: Final = re.compile(r"-?0[0-7]+")
 """What both read as an octal number."""
@@ -75,5 +80,8 @@ def _doubtful_escape(token: Token) -> tuple[int, str, str] | None:
 
 
 def _is_character(digits: str | None, length: int) -> bool:
-    """Whether it is ASCII, since protobuf 4.25 misreads all else, and no backslash, which begins an escape."""
-    return digits is not None and len(digits) == length and int(digits, 16) < 0x80 and int(digits, 16) != ord("\\")
+    """Neither half of a pair, nor a backslash, which protobuf in Python takes as the begin of another escape."""
+    if digits is None or len(digits) != length:
+        return False
+    code = int(digits, 16)
+    return code < _CHARACTERS_END and not 0xD800 <= code < 0xE000 and code != ord("\\")
