@@ -130,13 +130,14 @@ def path_with_curl(tmp_path):
 
 def run(*words, path=None):
     environment = {**os.environ, **({"PATH": path} if path else {})}
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, timeout=60)
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, timeout=300)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     large = tmp_path_factory.mktemp("files") / "large.py"
-    large.write_bytes((ROOT / "scripts" / "results.py").read_bytes() * 3)
+    script = (ROOT / "scripts" / "results.py").read_bytes()
+    large.write_bytes(script * (1 + 3 * 8192 // len(script)))
     assert large.stat().st_size > 3 * 8192
     return [ROOT / "LICENSE", ROOT / "scripts" / "setup", ROOT / "pyproject.toml", large]
 
