@@ -6,11 +6,14 @@ from __future__ import annotations
 import argparse
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from priority_router.config import parse_policy
 from priority_router.ops.wrap import options
 from priority_router.ops.wrap.options import WantedClass, traffic_class
+
+
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def parse(*words):
@@ -81,6 +84,7 @@ def test_what_is_no_class_is_refused_with_what_to_write(word, text):
     assert repr(word) in str(refusal.value)
 
 
+@ANY
 @given(st.text(alphabet="a:1,=.ms-x0override_quetimeout \n", max_size=30))
 def test_any_word_is_a_class_of_a_policy_or_refused(word):
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from priority_router.config import parse_policy
 from priority_router.ops.pbtxt.document import Document
@@ -22,6 +22,7 @@ from priority_router.ops.wrap.texts import is_sealed
 from support.bare_models import IDENTITY, model
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInput
 
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(
     lambda name: name not in ("CLASS", "ROUTER_QUEUE_US", "ROUTER_EXECUTOR_US")
 )
@@ -104,6 +105,7 @@ def known(config):
     )
 
 
+@ANY
 @given(executors(), wishes())
 def test_a_router_takes_and_gives_what_its_executor_does(config, wanted):
     made = router_files.router_files("router", known(config), wanted)
@@ -130,6 +132,7 @@ def test_a_router_takes_and_gives_what_its_executor_does(config, wanted):
     assert outputs == list(config.output)
 
 
+@ANY
 @given(executors(), wishes())
 def test_a_policy_says_what_was_asked_for(config, wanted):
     text = router_files.router_files("router", known(config), wanted).policy
@@ -148,6 +151,7 @@ def test_a_policy_says_what_was_asked_for(config, wanted):
     )
 
 
+@ANY
 @given(executors(), wishes())
 def test_an_executor_gets_a_policy_for_every_level(config, wanted):
     merged = Document.parse(merge_batching(known(config).document, batching(wanted)).text, "x").config.dynamic_batching

@@ -7,20 +7,23 @@ import tomllib
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from priority_router.ops.wrap import texts
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Protobuf has no surrogates in its texts, TOML neither.
 TEXTS = st.text(st.characters(codec="utf-8"))
 
 
+@ANY
 @given(TEXTS)
 def test_a_string_of_protobuf_text_means_the_text(text):
     assert text_format.Parse(f"name: {texts.pbtxt_string(text)}", ModelConfig()).name == text
 
 
+@ANY
 @given(TEXTS, TEXTS)
 def test_a_string_ends_where_it_ends(text, after):
     """What follows an escape must not be taken for its part."""
@@ -29,12 +32,14 @@ def test_a_string_ends_where_it_ends(text, after):
     assert (parsed.name, parsed.backend) == (text + "7f", after)
 
 
+@ANY
 @given(TEXTS)
 @example('\x7f\x00\\"é')
 def test_a_string_of_toml_means_the_text(text):
     assert tomllib.loads(f"executor = {texts.toml_string(text)}")["executor"] == text
 
 
+@ANY
 @given(TEXTS)
 def test_no_text_gets_out_of_its_comment(text):
     for line in texts.comment(text):
