@@ -12,7 +12,6 @@ from priority_router.config import parse_policy
 from priority_router.ops.wrap import options
 from priority_router.ops.wrap.options import WantedClass, traffic_class
 
-
 ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
