@@ -184,6 +184,31 @@ def test_classes_whose_names_say_the_opposite(classes, turned):
     assert not turned or turned in findings[0].fix
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("default_timeout_microseconds = 1", ["PR010"]),
+        ("default_timeout_microseconds = 999", ["PR010"]),
+        ("default_timeout_microseconds = 1000", []),
+        ('timeout_action = "DELAY"', ["PR111"]),
+        ('timeout_action = "DELAY"\nallow_timeout_override = false', []),
+        ('timeout_action = "DELAY"\nallow_timeout_override = false\ndefault_timeout_microseconds = 5000', ["PR111"]),
+    ],
+)
+def test_timeouts_of_a_class(lines, expected):
+    text = f"""policy_version = 1
+executor = "scorer"
+mode = "plain"
+executor_shape = {{ instances = 1, max_batch_size = 4 }}
+[[class]]
+name = "online"
+level = 1
+max_queue_size = 1
+{lines}"""
+    lane = dataclasses.replace(router(), policy=parse_policy(text))
+    assert [finding.rule.code for finding in found(lane, scorer(text="dynamic_batching { }"))] == expected
+
+
 def test_the_pool_of_a_router_that_nobody_starts_is_not_looked_at():
     assert codes(router(instances=100), scorer(groups="instance_group { kind: KIND_CPU count: 100 }")) == []
 

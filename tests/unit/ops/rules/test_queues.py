@@ -43,8 +43,10 @@ def queue(text, size=4, groups=""):
         ("default_queue_policy { allow_timeout_override: true }", ["PR110"]),
         ("default_queue_policy { allow_timeout_override: true default_timeout_microseconds: 1000 }", []),
         ("default_queue_policy { default_timeout_microseconds: 999 }", ["PR010"]),
+        ("default_queue_policy { default_timeout_microseconds: 1 }", ["PR010"]),
         ("default_queue_policy { timeout_action: DELAY }", []),
         ("default_queue_policy { max_queue_size: 3 }", ["PR112"]),
+        ("default_queue_policy { max_queue_size: 1 }", ["PR112"]),
         ("default_queue_policy { max_queue_size: 4 }", []),
         (LEVELS + " priority_queue_policy { key: 2 value { max_queue_size: 3 } }", ["PR112"]),
     ],
@@ -87,12 +89,36 @@ def test_without_batches_a_whole_block_is_right():
         (LEVELS, "instance_group { count: 1 } instance_group { count: 1 }", True),
         (LEVELS, "instance_group { count: 1 } instance_group { count: 3 passive: true }", False),
         (LEVELS, "instance_group { count: 1 }", False),
+        ("priority_levels: 1 default_priority_level: 1", "instance_group { count: 4 }", True),
         ("priority_queue_policy { key: 1 value { max_queue_size: 9 } }", "instance_group { count: 4 }", False),
         ("", "instance_group { count: 4 }", False),
     ],
 )
 def test_a_queue_delay_matters_on_other_models_where_throughput_decays(text, groups, decays):
     assert queue(f"max_queue_delay_microseconds: 2000 {text}", groups=groups) == (["PR108 other"] if decays else [])
+
+
+@pytest.mark.parametrize(
+    ("size", "preferred", "what", "fix"),
+    [
+        (4, "0, 1, 4, 5", "max_batch_size: 4:", "write preferred_batch_size: [ 1, 4 ] in other/config.pbtxt"),
+        (4, "8", "max_batch_size: 4:", "remove preferred_batch_size: [ 8 ] from other/config.pbtxt"),
+        (0, "2", "no max_batch_size:", "remove preferred_batch_size: [ 2 ] from other/config.pbtxt"),
+    ],
+)
+def test_preferred_sizes_that_fit_are_kept(size, preferred, what, fix):
+    text = f'backend: "onnxruntime" max_batch_size: {size} dynamic_batching {{ preferred_batch_size: [ {preferred} ] }}'
+    (finding,) = found(model("other", text))
+    assert what in finding.what
+    assert finding.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("default", "said"), [("", "no default_priority_level"), ("default_priority_level: 9", ": 9:")]
+)
+def test_a_default_level_is_said_as_it_is_written(default, said):
+    (finding,) = found(model("other", f'backend: "python" dynamic_batching {{ priority_levels: 2 {default} }}'))
+    assert said in finding.what
 
 
 def test_levels_in_plain_mode_are_to_go_and_need_no_policies():
