@@ -46,7 +46,7 @@ def addresses(tmp_path_factory):
 def status(http, method, path, headers):
     request = urllib.request.Request(f"http://{http}/v2/{path}", method=method, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -81,7 +81,7 @@ def test_clients_and_the_health_check_need_no_secret(addresses, capsys):
     for address, protocol in zip(addresses, ("http", "grpc"), strict=True):
         with client(address, protocol) as sender:
             assert sender.infer("router", Call(traffic_class="interactive")).code == "OK"
-        assert cli.main(["probe", "--url", f"{protocol}://{address}"]) == 0, capsys.readouterr().err
+        assert cli.main(["probe", "--timeout", "60", "--url", f"{protocol}://{address}"]) == 0, capsys.readouterr().err
 
 
 def test_a_clients_priority_and_the_hooks_parameter_do_not_open_the_executor(addresses):

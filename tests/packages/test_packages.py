@@ -255,7 +255,7 @@ def test_serve_install_and_clients_work(full, tmp_path):
     with serving(tmp_path, "--model-repository", repository, environment=outside(), program=program) as command:
         http, grpc, _ = command.ready()
         for url in (f"http://{http}", f"grpc://{grpc}"):
-            probe = full.run(full.program, "probe", "--url", url, "--class", "online")
+            probe = full.run(full.program, "probe", "--timeout", "60", "--url", url, "--class", "online")
             assert probe.returncode == 0, probe.stderr
         call = full.run(full.python, "-c", CALL, http, grpc)
         assert (call.stdout, call.stderr) == (2 * "(1, 214) (1, 1)\n", "")
@@ -270,7 +270,7 @@ def test_serve_install_and_clients_work(full, tmp_path):
 
 def test_bench_works(full, tmp_path):
     target = tmp_path / "results.json"
-    brief = ["--arms", "router", "--rounds", "1", "--duration", "1", "--warmup", "0.5"]
+    brief = ["--arms", "router", "--rounds", "1", "--duration", "3", "--warmup", "0.5"]
     done = full.run(full.program, "bench", "overload", "--json", target, *brief)
     assert done.returncode == 0, done.stderr
     assert json.loads(target.read_text())["arms"]["router"]["classes"]["online"]["rows_per_s"]["median"] > 0
