@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from priority_router.ops.wrap import command
 
 ROOT = Path(__file__).parents[4]
@@ -20,9 +21,10 @@ def documented(name):
     return shlex.split(found.replace("\\\n", " "))
 
 
-def test_the_documented_command_writes_the_shipped_files(tmp_path, monkeypatch):
+@pytest.mark.parametrize("document", ["README.md", "docs/wrap.md"])
+def test_the_documented_command_writes_the_shipped_files(tmp_path, monkeypatch, document):
     monkeypatch.chdir(ROOT)
-    words = documented("docs/wrap.md")
+    words = documented(document)
     assert words[1:3] == ["--into", "model_repository"]
     assert command.main([words[0], "--into", str(tmp_path / "repository"), *words[3:]]) == 0
     written = sorted(path.relative_to(tmp_path / "repository") for path in tmp_path.rglob("*") if path.is_file())
