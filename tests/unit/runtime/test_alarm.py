@@ -53,11 +53,16 @@ def test_without_a_moment_it_sleeps_until_there_is_one() -> None:
 
 
 def test_a_moment_moved_away_is_waited_for() -> None:
-    alarm = Alarm(time.monotonic_ns)
-    alarm.set(time.monotonic_ns() + 20 * MILLISECOND)
+    now = 100 * SECOND
+    alarm = Alarm(lambda: now)
+    first = now + 50 * MILLISECOND
+    alarm.set(first)
     sleeper = Sleeper(alarm)
-    alarm.set(time.monotonic_ns() + 3600 * SECOND)
-    assert not sleeper.woke.wait(0.1)
+    while alarm._asleep_until != first:
+        assert not sleeper.woke.wait(0.001)
+    alarm.set(now + 3600 * SECOND)
+    now += SECOND
+    assert not sleeper.woke.wait(0.2)
     alarm.stop()
     assert sleeper.woke.wait(10)
 

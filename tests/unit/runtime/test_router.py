@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -184,15 +184,24 @@ def threads_of(before: set[threading.Thread]) -> set[threading.Thread]:
     return set(threading.enumerate()) - before
 
 
+def ended(threads: Iterable[threading.Thread]) -> bool:
+    """They are told to end; a busy machine may take its time."""
+    for thread in threads:
+        thread.join(10)
+    return not any(thread.is_alive() for thread in threads)
+
+
 def test_a_stuck_call_of_the_executor_keeps_nothing_else_from_ending(
     triton: Triton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("priority_router.runtime.router.STOP_SECONDS", 0.1)
     gate, begun = threading.Event(), threading.Event()
+    stuck: list[threading.Thread] = []
 
     def held(call: BlsCall) -> InferenceResponse:
+        stuck.append(threading.current_thread())
         begun.set()
-        assert gate.wait(10)
+        assert gate.wait(60)
         return doubled(call)
 
     triton.answer = held
@@ -203,11 +212,11 @@ def test_a_stuck_call_of_the_executor_keeps_nothing_else_from_ending(
     router.execute([named("online")])
     assert begun.wait(10)
     router.close()
-    (stuck,) = (thread for thread in started if thread.is_alive())
-    assert "executor call" in stuck.name
+    assert ended(started - set(stuck))
+    assert [thread.is_alive() for thread in stuck] == [True]
     assert control.undrained() == []
     gate.set()
-    stuck.join(10)
+    assert ended(stuck)
 
 
 def test_a_router_whose_threads_cannot_all_be_started_leaves_none(
@@ -225,7 +234,7 @@ def test_a_router_whose_threads_cannot_all_be_started_leaves_none(
     before = set(threading.enumerate())
     with pytest.raises(RuntimeError, match="can't start new thread"):
         Router(triton, policy(), Surroundings("router", channel=RouterChannel(control.path, "router")))
-    assert not any(thread.is_alive() for thread in threads_of(before))
+    assert ended(threads_of(before))
     assert control.undrained() == []
 
 
@@ -262,4 +271,4 @@ def test_closing_ends_every_thread(triton: Triton) -> None:
     router.execute([request])
     assert request.sender.reply
     router.close()
-    assert not any(thread.is_alive() for thread in started)
+    assert ended(started)

@@ -2,7 +2,16 @@
 import os
 
 import pytest
+from priority_router.ops.server import log as log_module
 from priority_router.ops.server.log import FileLog, ForwardedLog
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    """It waits no longer for its reader than it must; here it waits until everything has been passed on."""
+    monkeypatch.setattr(log_module, "_PASS_ON_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -16,7 +25,7 @@ def written(log, *lines):
     with log.writer() as descriptor:
         for line in lines:
             os.write(descriptor if isinstance(descriptor, int) else descriptor.fileno(), line)
-    log.close()
+    log.close(PATIENCE_SECONDS)
 
 
 def test_a_file_gets_everything_and_is_remembered_when_it_goes(tmp_path):
