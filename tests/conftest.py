@@ -12,12 +12,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
+import hypothesis
 import pytest
 from support import models
 from support.server import System, routed, running
 
 _ROOT = Path(__file__).parent
 _PURE = {"unit", "conformance"}
+
+# How long an example takes, and making it, is the machine's affair.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
