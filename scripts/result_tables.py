@@ -188,7 +188,8 @@ def summary_section() -> Iterator[str]:
 def beside_section() -> Iterator[str]:
     """Where online requests are faster through the router than at stock Triton with the hook, and where slower."""
     documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
-    faster, slower = [], []
+    faster: list[str] = []
+    slower: list[str] = []
     for name, document in documents.items():
         online = [document["arms"][arm]["classes"][ONLINE] for arm in ("router", "levels+hooks")]
         router, hooked = (one["latency"]["p50_ms"]["median"] for one in online)
