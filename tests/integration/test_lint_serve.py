@@ -53,9 +53,7 @@ def test_errors_refuse_with_all_that_is_needed_to_mend_them(tmp_path, repository
         said = command.log.splitlines()
     config = repository / "executor" / "config.pbtxt"
     line = config.read_text().splitlines().index(NEITHER) + 1
-    assert said[0] == (
-        "priority-router serve: error: lint finds 1 error; mend what it names, or start with --no-lint:"
-    )
+    assert said[0] == ("priority-router serve: error: lint finds 1 error; mend what it names, or start with --no-lint:")
     assert said[1].startswith(f"{config}:{line}:1: error PR101: ")
     assert said[2].startswith("  why: ")
     assert said[3].startswith("  fix: write dynamic_batching { priority_levels: 2 ")
