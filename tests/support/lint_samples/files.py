@@ -80,13 +80,14 @@ SAMPLES: Final = (
         said="remove version_policy",
         shows=Refusal("scorer", "at least one version must be available"),
     ),
-    sample("PR010", "policy", policy("50_000", "50"), fix=(policy("= 50\n", "= 50000\n"),)),
+    sample("PR010", "policy", policy("50_000", "50"), fix=(policy("= 50\n", "= 50000\n"),), asked=False),
     sample(
         "PR010",
         "executor",
         policy('executor = "scorer"', 'executor = "scorer"\nshared_executor = true'),
         scorer("key: 2 value { }", "key: 2 value { default_timeout_microseconds: 200 }"),
         fix=(scorer("default_timeout_microseconds: 200", "default_timeout_microseconds: 200000"),),
+        asked=False,
     ),
     sample("PR011", "executor", scorer("default_priority_level: 2", "default_priority_level: 1")),
     sample(

@@ -89,7 +89,7 @@ class Sample:
         fix: what the printed fix asks for; nothing is wrong afterwards.
         shows: what the server makes of the fault; None where it loads and answers all the same.
         onnx: shapes of the executor's ``model.onnx``, inputs and outputs by name; empty where it is a Python model.
-        endless: a request through it has no end.
+        asked: whether a request through it tells anything: it has an end, and not one or the other by chance.
         pool: threads that the server is started with.
         fixed_pool: likewise, after the fix.
     """
@@ -100,7 +100,7 @@ class Sample:
     fix: tuple[Edit | Move, ...]
     shows: Refusal | Failure | None = None
     onnx: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
-    endless: bool = False
+    asked: bool = True
     pool: int | None = None
     fixed_pool: int | None = None
 
@@ -206,14 +206,14 @@ def sample(
     files: Files = CLEAN,
     shows: Refusal | Failure | None = None,
     onnx: Mapping[str, tuple[int | None, ...]] | None = None,
-    endless: bool = False,
+    asked: bool = True,
 ) -> Sample:
     """A sample made from a clean repository; by default its fix takes the only edit back."""
     if not fix:
         (edit,) = edits
         assert isinstance(edit, Edit)
         fix = (Edit(edit.path, edit.new, edit.old),)
-    return Sample(code, name, _edited(files, edits), fix, shows, onnx or {}, endless)
+    return Sample(code, name, _edited(files, edits), fix, shows, onnx or {}, asked)
 
 
 def scorer(old: str, new: str, said: str = "") -> Edit:

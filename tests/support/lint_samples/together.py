@@ -82,7 +82,7 @@ SAMPLES: Final = (
         "circle",
         policy('"scorer"', '"whole"'),
         Edit("whole/config.pbtxt", '"scorer"', '"lane"'),
-        endless=True,
+        asked=False,
         files=WITH_ENSEMBLE,
         fix=(policy('executor = "whole"', 'executor = "scorer"'),),
     ),
