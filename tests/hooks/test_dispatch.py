@@ -5,6 +5,8 @@ That is with a mutex of its own stack for any time, or with a member mutex for e
 certain moment of a wait is tried several times: a machine that stalls spoils one try, a fault all of them.
 """
 
+from typing import Any
+
 import pytest
 from priority_router.hooks import SWITCHES
 from support.hook_driver import at_least_once
@@ -76,7 +78,7 @@ def test_the_slice_is_what_the_environment_says(start):
 
 def idle(driver, total_ms, change_us=-1, signal=0, wait_us=IDLE_US):
     """Length in ms of each wait, of which there is at least one, and whether the caller's own deadline ended it."""
-    waits = []
+    waits: list[list[Any]] = []
     while not waits:  # the time was over, or the change came, before the first one
         waits = driver.ask(f"idle {wait_us} {total_ms} {change_us} {signal}")["waits"]
     return [tuple(wait) for wait in waits]

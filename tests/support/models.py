@@ -65,10 +65,8 @@ class Executor:
         default_priority_level: default the lowest level.
         inputs: see `Tensor`; their answers become the outputs (Y = 2 X, the rest unchanged).
         error_tags: tag to the error answered for a request with a row of that tag.
-        sleep_tags: tag to seconds that its batch takes longer.
         exit_tags: tags at which the process dies.
         wrong_rows_tags: tags whose request gets one row too few back.
-        initialize_seconds: time to load.
         initialize_error: text with which loading fails.
         batching: the batching block of the config instead of the one made from the levels.
         config: more lines for the config.
@@ -83,10 +81,8 @@ class Executor:
     default_priority_level: int | None = None
     inputs: Sequence[Tensor] = (X, TAG)
     error_tags: Mapping[int, ErrorReply] = field(default_factory=dict)
-    sleep_tags: Mapping[int, float] = field(default_factory=dict)
     exit_tags: Sequence[int] = ()
     wrong_rows_tags: Sequence[int] = ()
-    initialize_seconds: float = 0.0
     initialize_error: str = ""
     batching: str | None = None
     config: str = ""
@@ -179,10 +175,8 @@ def write_executor(repository: Path, executor: Executor) -> Record:
         "batch_seconds": str(executor.batch_seconds),
         "row_seconds": str(executor.row_seconds),
         "error_tags": json.dumps({tag: vars(error) for tag, error in executor.error_tags.items()}),
-        "sleep_tags": json.dumps(dict(executor.sleep_tags)),
         "exit_tags": json.dumps(list(executor.exit_tags)),
         "wrong_rows_tags": json.dumps(list(executor.wrong_rows_tags)),
-        "initialize_seconds": str(executor.initialize_seconds),
         "initialize_error": executor.initialize_error,
     }
     lines = [

@@ -29,14 +29,12 @@ class TritonPythonModel:
         self.record = Path(settings["record"])
         self.door, self.held = (Path(f"{self.record}.{end}") for end in ("shut", f"{self.instance}.held"))
         self.pass_the_door()
-        time.sleep(float(settings.get("initialize_seconds", "0")))
         if settings.get("initialize_error"):
             raise pb_utils.TritonModelException(settings["initialize_error"])
         self.batched = config["max_batch_size"] > 0
         self.batch_seconds = float(settings.get("batch_seconds", "0"))
         self.row_seconds = float(settings.get("row_seconds", "0"))
         self.error_tags = json.loads(settings.get("error_tags", "{}"))
-        self.sleep_tags = json.loads(settings.get("sleep_tags", "{}"))
         self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
         self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
         self.outputs = [output["name"] for output in config["output"]]
@@ -50,8 +48,7 @@ class TritonPythonModel:
         if self.exit_tags & set(every_tag):
             os._exit(9)
         self.pass_the_door(sum(rows))
-        slept = sum(self.sleep_tags.get(str(tag), 0) for tag in every_tag)
-        time.sleep(self.batch_seconds + self.row_seconds * sum(rows) + slept)
+        time.sleep(self.batch_seconds + self.row_seconds * sum(rows))
         end = time.monotonic()
         entry = {"start": start, "end": end, "instance": self.instance, "rows": rows, "tags": every_tag}
         entry["inputs"] = [sorted(tensors) for tensors in inputs]

@@ -25,7 +25,6 @@ from priority_router.ops.server.process import RESERVED_REGION_PREFIX
 from support import clients, models
 
 READY_SECONDS = 300.0
-STOP_BOUND_SECONDS = 15.0
 END_SECONDS = 150.0
 """Ten times what `serve` promises, to which a busy machine adds; the promise itself is tested in test_stop_bound."""
 
