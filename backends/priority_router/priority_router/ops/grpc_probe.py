@@ -11,7 +11,7 @@ import numpy as np
 import tritonclient.grpc
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from priority_router.ops.probe.question import zero_inputs
+from priority_router.ops.probe.question import parameters, zero_inputs
 
 _CHANNEL: Final = [
     # As over HTTP: a health check asks the server itself, whatever http_proxy says.
@@ -46,7 +46,8 @@ def ask(address: str, model: str, timeout: float, class_name: str | None, header
                 tensor.set_data_from_numpy(np.full(zeros.shape, zeros.text if kind is np.object_ else 0, kind))
                 inputs.append(tensor)
             left = max(0.001, deadline - time.monotonic())
-            answer = client.infer(model, inputs, headers=metadata, client_timeout=left)
+            named = parameters(class_name) or None
+            answer = client.infer(model, inputs, headers=metadata, parameters=named, client_timeout=left)
         except InferenceServerException as error:
             return f"{error.status()}: {error.message()}"
     return "" if answer.get_response().outputs else "the answer has no outputs"

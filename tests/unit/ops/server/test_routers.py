@@ -97,15 +97,15 @@ def test_the_pool_fits_the_largest_executor(repository):
         ({}, None),
         ({"class_sources": ["header:X-Class", "tensor"]}, None),
         ({"class_sources": ["header:X-Class"], "default_class": "interactive"}, None),
-        ({"class_sources": ["parameter", "header:X-Class"]}, "--header 'x-class: interactive'"),
-        ({"class_sources": ["parameter"]}, "a --timeout above the longest wait of that class"),
+        ({"class_sources": ["header:X-Class", "parameter"]}, None),
+        ({"class_sources": ["header:X-Class", "header:X-Other"]}, "--header 'x-class: interactive'"),
     ],
 )
-def test_a_probe_that_can_name_no_class_by_a_tensor_is_noted(repository, policy, instead):
+def test_a_probe_that_can_name_its_class_in_a_header_alone_is_noted(repository, policy, instead):
     add(repository, **policy)
     notes = routers.probe_notes(routers.find_routers([repository]))
     expected = (
-        "router 'router': class_sources has no \"tensor\", so `priority-router probe --class` asks as class 'bulk' "
+        "router 'router': class_sources has headers alone, so `priority-router probe --class` asks as class 'bulk' "
         f"all the same; give it {instead}"
     )
     assert notes == ([] if instead is None else [expected])

@@ -64,7 +64,7 @@ def probe(
         url: ``http://HOST:PORT``, ``https://...`` or ``grpc://...``; the last needs the package tritonclient.
         model: the model to ask, normally a router.
         timeout: seconds for everything: connecting, reading the configuration, the answer.
-        class_name: class to ask as, sent as the input ``CLASS``; None is the policy's default class.
+        class_name: class to ask as, sent as the input ``CLASS`` and as a parameter; None is the policy's default class.
         headers: sent with both requests, over gRPC as metadata; where a header names the class, the one to ask as.
 
     Raises:
@@ -119,7 +119,7 @@ def _ask_http(
     path = f"{address.path.rstrip('/')}/v2/models/{urllib.parse.quote(model, safe='')}"
     try:
         config = _json_object(_request(connection, "GET", f"{path}/config", headers=given))
-        body, header_length = encode(zero_inputs(config, class_name))
+        body, header_length = encode(zero_inputs(config, class_name), class_name)
         headers = {
             **given,
             "Content-Type": "application/octet-stream",

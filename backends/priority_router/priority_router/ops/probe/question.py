@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from priority_router.interface import CLASS_TENSOR
+from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR
 
 _ITEM_BYTES: Final = {
     "BOOL": 1,
@@ -92,8 +92,17 @@ def zero_inputs(config: Mapping[str, Any], class_name: str | None = None) -> lis
     return list(made.values())
 
 
-def encode(inputs: Sequence[ZeroTensor]) -> tuple[bytes, int]:
+def parameters(class_name: str | None) -> dict[str, str]:
+    """The request's parameters: a class is named in both ways that need no header, whichever of them is read."""
+    return {} if class_name is None else {CLASS_PARAMETER: class_name}
+
+
+def encode(inputs: Sequence[ZeroTensor], class_name: str | None = None) -> tuple[bytes, int]:
     """The body of an infer request in the HTTP protocol's binary form.
+
+    Args:
+        inputs: of the request.
+        class_name: named by a parameter too; None leaves the class to the router.
 
     Returns:
         The body, and the length of the JSON at its beginning.
@@ -110,7 +119,7 @@ def encode(inputs: Sequence[ZeroTensor]) -> tuple[bytes, int]:
                 for tensor in inputs
             ],
             # Some types have no JSON form.
-            "parameters": {"binary_data_output": True},
+            "parameters": {"binary_data_output": True, **parameters(class_name)},
         }
     ).encode()
     return header + b"".join(tensor.raw for tensor in inputs), len(header)

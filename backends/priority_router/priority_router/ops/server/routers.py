@@ -99,7 +99,7 @@ def least_pool(routers: Sequence[Router]) -> int:
 
 
 def probe_notes(routers: Iterable[Router]) -> list[str]:
-    """Routers at which ``priority-router probe --class`` names no class, since none is read from a tensor.
+    """Routers at which ``priority-router probe --class`` names no class, since only headers are read.
 
     Returns:
         One sentence for each; none for a router whose default class is among its most urgent.
@@ -109,13 +109,12 @@ def probe_notes(routers: Iterable[Router]) -> list[str]:
         policy = router.policy
         level = {one.name: one.level for one in policy.scheduling.classes}
         urgent = min(level, key=lambda name: level[name])
-        kinds = {source.kind for source in policy.class_sources}
-        if SourceKind.TENSOR in kinds or level[policy.default_class] == level[urgent]:
+        only_headers = all(source.kind is SourceKind.HEADER for source in policy.class_sources)
+        if not only_headers or level[policy.default_class] == level[urgent]:
             continue
-        header = next((source.name for source in policy.class_sources if source.kind is SourceKind.HEADER), None)
-        instead = f"--header '{header}: {urgent}'" if header else "a --timeout above the longest wait of that class"
         notes.append(
-            f'router {router.model!r}: class_sources has no "tensor", so `priority-router probe --class` asks as '
-            f"class {policy.default_class!r} all the same; give it {instead}"
+            f"router {router.model!r}: class_sources has headers alone, so `priority-router probe --class` asks as "
+            f"class {policy.default_class!r} all the same; give it --header "
+            f"'{policy.class_sources[0].name}: {urgent}'"
         )
     return notes
