@@ -56,7 +56,7 @@ def test_a_new_block_comes_behind_the_rest_as_the_rest_is_written():
 def test_a_new_block_follows_line_ends_indentation_brackets_and_repeated_fields():
     text = 'name: "m"\r\ninput <\r\n\tname: "x"\r\n>\r\n'
     assert merged(text).text == text + (
-        "dynamic_batching <\r\n"
+        "\r\ndynamic_batching <\r\n"
         "\tpriority_levels: 2\r\n"
         "\tdefault_priority_level: 2\r\n"
         "\tpriority_queue_policy < key: 1 value < > >\r\n"
@@ -66,7 +66,23 @@ def test_a_new_block_follows_line_ends_indentation_brackets_and_repeated_fields(
 
 
 def test_a_file_without_a_last_line_end_gets_one_only_in_front_of_the_block():
-    assert merged('name: "m" # no end', _PLAIN).text == 'name: "m" # no end\ndynamic_batching { }'
+    assert merged('name: "m" # no end', _PLAIN).text == 'name: "m" # no end\n\ndynamic_batching { }'
+
+
+@pytest.mark.parametrize(
+    ("text", "between"),
+    [
+        ('name: "m"\n# below\n', "\n"),
+        ('name: "m"\n\n# below\n', "\n"),
+        ('name: "m"\r\n# below\r\n', "\r\n"),
+        ('name: "m"\n# below', "\n\n"),
+        ('name: "m"\n# below\n\n', ""),
+        ('name: "m"\n# below\n \t\n', ""),
+        ('name: "m"\r\n# below\r\n\r\n', ""),
+    ],
+)
+def test_a_blank_line_is_between_a_new_block_and_what_is_above_it(text, between):
+    assert merged(text, _PLAIN).text.partition("dynamic_batching")[0] == text + between
 
 
 def test_a_file_of_one_line_gets_a_block_of_one_line():

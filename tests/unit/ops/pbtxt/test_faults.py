@@ -40,7 +40,11 @@ def test_an_error_says_file_line_column_fault_and_remedy_in_one_line():
         ("${all}\n", "1:1", "${all}", "at the top of the file"),
         ("${name}: 1\n", "1:1", "${name}", "at the top of the file"),
         ("dynamic_batching { ${block}, preserve_ordering: true }", "1:20", "${block}", "in dynamic_batching"),
-        ("input [ { dims: [ 1, ${n} ] } ]", "1:22", "${n}", "in input.dims"),
+        ("input [ { dims: [ 1, ${n} ] } ]", "1:22", "${n}", "in input[0].dims"),
+        ("input [ { optional: true }, { dims: ${n} } ]", "1:37", "${n}", "in input[1].dims"),
+        ("input { optional: true } input { data_type: ${t} }", "1:45", "${t}", "in input[1].data_type"),
+        ("input { reshape { shape: 1 } data_type: ${t} }", "1:41", "${t}", "in input.data_type"),
+        ("input [ { reshape { shape: [ 1, ${n} ] } } ]", "1:33", "${n}", "in input[0].reshape.shape"),
         ("input [ ${inputs} ]", "1:9", "${inputs}", "in input"),
         (
             'parameters { key: "mode" value { string_value: "${decoupled_mode}" } }',
@@ -61,6 +65,21 @@ def test_a_placeholder_is_named_with_its_field(text, place, placeholder, where):
 )
 def test_what_is_no_placeholder(text):
     assert told(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("input { data_type: TYPE_#FP32\n }", True),
+        ("max_batch_size: 4x# eight\n", True),
+        ("nam#e: 1\n: 'x'", True),
+        ("input { data_type: TYPE_F # 32\n }", False),
+        ('input { data_type: "TYPE_#" }', False),
+    ],
+)
+def test_where_a_comment_begins_within_a_word_that_is_said(text, hidden):
+    (_, _, words), *_ = told(text)
+    assert words.endswith("; what follows # is a comment") == hidden
 
 
 def test_all_placeholders_and_unknown_fields_are_told_also_behind_other_faults():

@@ -18,6 +18,7 @@ _BLANKS: Final = " \t\r\v\f"
 
 _OPENING: Final = "{<["
 _TO_COMMA: Final = re.compile(r"(?:[ \t\n\r\v\f]|\#[^\n]*)*,")
+_BLANK_END: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
 _LEADING: Final = re.compile(r"[ \t]*")
 _UNIT: Final = "  "
 
@@ -216,7 +217,7 @@ def new_block(name: str, fields: Sequence[New], comments: Iterable[str], text: s
     end = style.line_end
     has_end = text.endswith("\n")
     lead = "" if has_end or not text else end
-    if re.search(r"\n[ \t]*\r?\n", text):
+    if text.strip() and not style.one_line and not _BLANK_END.search(text):
         lead += end
     if not fields or style.one_line:
         inner = " ".join(_written(fields, None, style))

@@ -32,6 +32,8 @@ _REMEDIES: Final = (
 )
 """Protobuf's own sentences, and what helps."""
 
+_CUT_BY_COMMENT: Final = re.compile(r"[\w.+-]+#")
+
 _MOST_WORDS: Final = 200
 """Characters of a sentence of protobuf's."""
 
@@ -87,7 +89,10 @@ class _Examination:
         found = outline(message, model_config_pb2.ModelConfig.DESCRIPTOR)
         left_out = [misfit.span for misfit in found.misfits]
         for misfit in found.misfits:
-            self._fault(misfit.start, misfit.kind, misfit.what, misfit.fix)
+            fix = misfit.fix
+            if _CUT_BY_COMMENT.match(self._text, misfit.start):
+                fix = f"{fix}; what follows # is a comment"
+            self._fault(misfit.start, misfit.kind, misfit.what, fix)
         self._placeholders(tokens)
         self._undecodable(tokens)
         if self._faults or broken:
