@@ -28,6 +28,12 @@ MODEL = Path(__file__).with_name("any_model.py")
 MODEL_FILES = {"onnxruntime": "model.onnx", "python": "model.py", "pytorch": "model.pt", "tensorrt": "model.plan"}
 """What backends look for where the configuration names no file; of the others it is not asked."""
 
+TENSORFLOW_FILES = {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"}
+"""Likewise, by platform."""
+
+TRITONS_OWN = {*MODEL_FILES, "openvino", "tensorflow"}
+"""Backends whose models get the same number of instances from every server where the count is left out."""
+
 FREE_LENGTH = 2
 """Of dimensions that each request chooses."""
 
@@ -62,7 +68,8 @@ def write_model(folder: Path, text: bytes, config: Any, backend: str) -> None:
     """
     (folder / "1").mkdir(parents=True)
     (folder / "config.pbtxt").write_bytes(text)
-    file = config.default_model_filename or MODEL_FILES.get(backend, "")
+    file = config.default_model_filename or (MODEL_FILES | TENSORFLOW_FILES).get(config.platform or backend, "")
+    file = file or MODEL_FILES.get(backend, "")
     if backend == "python":
         shutil.copy(MODEL, folder / "1" / file)
     elif backend == "onnxruntime":

@@ -16,7 +16,7 @@ from priority_router.ops.lint.check import check
 from priority_router.ops.pbtxt.document import Document
 from priority_router.ops.pbtxt.edit import Batching, QueuePolicy, merge_batching
 from priority_router.ops.rules.finding import Severity
-from priority_router.ops.wrap import command
+from priority_router.ops.wrap import command, source
 from support import corpus, pbtxt_reading, stand_in_backends
 from tritonclient.grpc.model_config_pb2 import ModelQueuePolicy
 
@@ -173,6 +173,17 @@ def test_wrap_writes_a_router_that_lint_likes(entry, folder, mode, tmp_path):
     router = corpus.parsed((repository / f"{entry.name}_router" / "config.pbtxt").read_text())
     assert_router_fits(router, entry.config())
     assert [located.finding.sentence() for located in check([repository]).of(Severity.ERROR)] == []
+
+
+@each_wrapped
+def test_wrap_asks_for_the_number_of_instances_where_the_machine_has_the_choice(entry, folder):
+    """Where nothing names the devices; counts alone have Triton's own default where they are left out."""
+    groups = entry.config().instance_group
+    chooses = not groups or any(
+        not group.gpus and group.kind in (group.KIND_AUTO, group.KIND_GPU) for group in groups if not group.passive
+    )
+    uncertain = any(group.count == 0 for group in groups) and entry.backend not in stand_in_backends.TRITONS_OWN
+    assert bool(source.read(folder).instances.open) == (chooses or uncertain)
 
 
 def assert_router_fits(router, executor):

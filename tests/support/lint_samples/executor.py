@@ -254,8 +254,13 @@ SAMPLES: Final = (
     sample(
         "PR118",
         "no count",
-        scorer(" count: 1", ""),
-        fix=(scorer("kind: KIND_CPU", "kind: KIND_CPU count: 1", "count: 1"),),
+        scorer('backend: "python"', 'backend: "onnxruntime"'),
+        scorer(" kind: KIND_CPU count: 1", ""),
+        scorer("dims: [ 2 ]", "dims: [ 4 ]"),
+        lane("dims: [ 2 ]", "dims: [ 4 ]"),
+        Move(SCORER_MODEL, "scorer/1/model.onnx", ""),
+        fix=(scorer("instance_group [ { } ]", "instance_group [ { count: 1 } ]", "count: 1"),),
+        onnx={"X": (None, 4), "Y": (None, 4)},
     ),
     sample(
         "PR119",

@@ -80,6 +80,21 @@ SAMPLES: Final = (
         said="remove version_policy",
         shows=Refusal("scorer", "at least one version must be available"),
     ),
+    sample(
+        "PR014",
+        "",
+        scorer('backend: "python"', 'platform: "python"'),
+        fix=(scorer('platform: "python"', 'backend: "python"'),),
+        shows=Refusal("scorer", "unexpected platform type 'python'"),
+    ),
+    sample(
+        "PR014",
+        "backend's name",
+        scorer('backend: "python"', 'platform: "onnxruntime"'),
+        Move(SCORER_MODEL, "scorer/1/model.onnx", ""),
+        fix=(scorer('platform: "onnxruntime"', 'platform: "onnxruntime_onnx"'),),
+        shows=Refusal("scorer", "unexpected platform type 'onnxruntime'"),
+    ),
     sample("PR010", "policy", policy("50_000", "50"), fix=(policy("= 50\n", "= 50000\n"),), asked=False),
     sample(
         "PR010",

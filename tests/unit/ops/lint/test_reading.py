@@ -263,7 +263,7 @@ def test_the_policy_is_that_of_the_version_that_serves(repository):
 
 def test_findings_are_sorted_by_file_and_line(repository):
     path = repository / "executor" / "config.pbtxt"
-    text = path.read_text().replace("count: 1", "").replace('name: "executor"\n', "", 1)
+    text = path.read_text().replace("kind: KIND_CPU count: 1", "passive: true").replace('name: "executor"\n', "", 1)
     path.write_text(f'response_cache {{ enable: true }}\n{text}name: "other"\n')
     policy = repository / "router" / "1" / "policy.toml"
     policy.write_text(policy.read_text().replace("max_queue_size = 64\n", ""))
@@ -278,6 +278,25 @@ def test_a_model_of_onnx_files_is_read_through_its_folder(repository):
     onnx_models.doubling(folder / "model.onnx", (1, 4))
     (repository / "other" / "config.pbtxt").write_text('backend: "onnxruntime"\nmax_batch_size: 4\n')
     assert found(repository) == [("other/config.pbtxt:2:1", "PR117")]
+
+
+@pytest.mark.parametrize(
+    ("config", "read"),
+    [
+        ('backend: "onnxruntime" default_model_filename: "other.bin"', True),
+        ('platform: "onnxruntime_onnx" default_model_filename: "other.bin"', True),
+        ('backend: "somebody-s" default_model_filename: "other.bin"', False),
+        ('default_model_filename: "other.bin"', False),
+    ],
+)
+def test_a_file_is_taken_for_onnx_only_where_onnxruntime_runs_it(repository, config, read):
+    folder = repository / "other" / "1"
+    folder.mkdir(parents=True)
+    (folder / "other.bin").write_text("x")
+    (repository / "other" / "config.pbtxt").write_text(config)
+    report = check([repository])
+    assert report.found == ()
+    assert [remark.partition(":")[0] for remark in report.remarks] == (["other/1/other.bin"] if read else [])
 
 
 def test_without_the_package_onnx_a_line_says_so(repository, monkeypatch):

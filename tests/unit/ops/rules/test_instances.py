@@ -31,6 +31,11 @@ PASSIVE = "instance_group {{ kind: KIND_CPU count: {} passive: true }}"
         (AUTO_NAMED.format(2, "0"), [2], [4], 2),
         (CPU.format(1) + EVERY_GPU.format(2), [3, 5], [1, 4], 3),
         (NAMED.format(1, "0") + EVERY_GPU.format(3), [4, 7], [6], 4),
+        ("instance_group { kind: KIND_CPU }", [1], [2], 1),
+        ("instance_group { kind: KIND_MODEL }", [1], [2], 1),
+        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", [2], [1, 4], 2),
+        ("instance_group { gpus: [ 0, 1 ] }", [1, 2], [3], 2),
+        (CPU.format(2) + "instance_group { }", [3, 4], [2], 3),
     ],
 )
 def test_the_policy_must_say_a_number_that_there_may_be(groups, fitting, not_fitting, written):
@@ -46,16 +51,35 @@ def test_the_policy_must_say_a_number_that_there_may_be(groups, fitting, not_fit
 
 
 @pytest.mark.parametrize(
-    ("groups", "instances", "count"),
+    ("backend", "groups", "instances"),
     [
-        ("instance_group { kind: KIND_CPU }", 1, 1),
-        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 4, 2),
-        (CPU.format(1) + "instance_group { kind: KIND_GPU gpus: [ 0 ] }", 4, 3),
-        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 1, 1),
+        ("onnxruntime", "instance_group { kind: KIND_CPU }", 2),
+        ("onnxruntime", "instance_group { kind: KIND_GPU gpus: [ 0 ] }", 1),
+        ("onnxruntime", "instance_group { kind: KIND_MODEL }", 1),
+        ("tensorflow", "instance_group { kind: KIND_CPU }", 2),
+        ("pytorch", "instance_group { kind: KIND_CPU }", 1),
+        ("openvino", "instance_group { kind: KIND_CPU }", 1),
     ],
 )
-def test_a_count_that_is_not_written_is_asked_for_and_compared_with_nothing(groups, instances, count):
-    (finding,) = found(router(instances=instances), scorer(groups=groups))
+def test_a_count_that_triton_is_known_to_pick_is_compared(backend, groups, instances):
+    executor = scorer(groups=groups, backend=backend)
+    assert codes(router(instances=instances), executor) == []
+    assert codes(router(instances=3 - instances), executor) == ["PR306 lane"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "groups", "instances", "count"),
+    [
+        ("own_one", "instance_group { kind: KIND_CPU }", 1, 1),
+        ("own_one", "instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 4, 2),
+        ("own_one", CPU.format(1) + "instance_group { kind: KIND_GPU gpus: [ 0 ] }", 4, 3),
+        ("own_one", "instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 1, 1),
+        ("onnxruntime", "instance_group { }", 2, 2),
+        ("onnxruntime", "instance_group { kind: KIND_CPU } instance_group { }", 5, 3),
+    ],
+)
+def test_a_count_that_is_left_open_is_asked_for_and_compared_with_nothing(backend, groups, instances, count):
+    (finding,) = found(router(instances=instances), scorer(groups=groups, backend=backend))
     assert finding.rule.code == "PR118"
     assert f"write count: {count} in" in finding.fix
 

@@ -56,9 +56,11 @@ TENSORS = """max_batch_size: 4
 input { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } output { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] }"""
 
 
-def scorer(name: str = "scorer", text: str = LEVELS, groups: str = ONE_CPU, tensors: str = TENSORS) -> Model:
+def scorer(
+    name: str = "scorer", text: str = LEVELS, groups: str = ONE_CPU, tensors: str = TENSORS, backend: str = "python"
+) -> Model:
     """An executor with nothing wrong about it."""
-    return model(name, f'backend: "python" {tensors} {groups} {text}')
+    return model(name, f'backend: "{backend}" {tensors} {groups} {text}')
 
 
 def ensemble(name: str, *steps: str, versions: tuple[int, ...] = ()) -> Model:

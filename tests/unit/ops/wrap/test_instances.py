@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf import text_format
+from google.protobuf.json_format import MessageToDict
 from priority_router.errors import SetupError
+from priority_router.ops.rules.models import Model
 from priority_router.ops.wrap import instances
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 
 def of(text, backend="python", stated=None):
-    return instances.of(text_format.Parse(text, ModelConfig()), backend, stated, "config.pbtxt:1:1")
+    config = text_format.Parse(f'backend: "{backend}" {text}', ModelConfig())
+    model = Model("m", MessageToDict(config, preserving_proto_field_name=True))
+    return instances.of(model, stated, "config.pbtxt:1:1")
 
 
 @pytest.mark.parametrize(
@@ -23,6 +27,9 @@ def of(text, backend="python", stated=None):
         ("instance_group { count: 2 gpus: [ 0, 1 ] }", 4),
         ("instance_group [ { kind: KIND_GPU count: 1 gpus: 0 }, { kind: KIND_GPU count: 2 gpus: 1 } ]", 3),
         ("instance_group [ { kind: KIND_CPU count: 1 }, { kind: KIND_CPU count: 9 passive: true } ]", 1),
+        ("instance_group { kind: KIND_CPU }", 1),
+        ("instance_group { kind: KIND_MODEL }", 1),
+        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", 2),
     ],
 )
 def test_a_configuration_that_says_it_is_taken_at_its_word(text, count):
@@ -37,9 +44,10 @@ def test_a_configuration_that_says_it_is_taken_at_its_word(text, count):
     [
         ("", "python", 1, "no instance_group, and Triton starts one on a machine without GPUs, otherwise one for each"),
         ("", "onnxruntime", 1, "no instance_group, and Triton starts two on a machine without GPUs"),
-        ("instance_group { kind: KIND_CPU }", "onnxruntime", 1, "KIND_CPU has no count, and Triton starts two"),
-        ("instance_group { kind: KIND_CPU }", "python", 1, "KIND_CPU has no count, and Triton starts one"),
-        ("instance_group { kind: KIND_MODEL }", "onnxruntime", 1, "KIND_MODEL has no count, and Triton starts one"),
+        ("instance_group { kind: KIND_CPU }", "own", 1, "KIND_CPU has no count, and Triton starts one (its backend"),
+        ("instance_group { kind: KIND_GPU gpus: 0 }", "own", 1, "may ask for more) for each GPU in gpus"),
+        ("instance_group { gpus: [ 0, 1 ] }", "onnxruntime", 2, "starts two on a machine without GPUs, otherwise one"),
+        ("instance_group { }", "python", 1, "neither kind nor count, and Triton starts one on a machine without"),
         (
             "instance_group { count: 3 }",
             "python",
@@ -53,7 +61,6 @@ def test_a_configuration_that_says_it_is_taken_at_its_word(text, count):
             2,
             "lists no gpus, and Triton starts 2 for each GPU",
         ),
-        ("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", "tensorrt", 2, "no count, and Triton starts one for each"),
     ],
 )
 def test_what_a_configuration_leaves_open_is_said(text, backend, count, words):
@@ -65,6 +72,12 @@ def test_what_a_configuration_leaves_open_is_said(text, backend, count, words):
 
 
 def test_what_is_stated_must_be_possible():
-    with pytest.raises(SetupError, match=r"--instances 3: .* write a multiple of its count, 2"):
+    with pytest.raises(SetupError, match=r"--instances 3: .* write 2 and 2 more for each further GPU,"):
         of("instance_group { kind: KIND_GPU count: 2 }", stated=3)
     assert of("instance_group [ { count: 2 }, { kind: KIND_CPU count: 1 } ]", stated=5).count == 5
+
+
+def test_two_on_the_cpu_are_known_of_the_backends_that_get_them():
+    assert of("instance_group { kind: KIND_CPU }", "onnxruntime") == instances.Instances(2)
+    with pytest.raises(SetupError, match=r"--instances 1: .* write 2,"):
+        of("instance_group { kind: KIND_CPU }", "onnxruntime", stated=1)

@@ -223,6 +223,20 @@ def test_an_onnx_model_is_known_in_each_way_that_triton_knows_it(tmp_path, text,
     assert found.max_batch_size == 4
 
 
+@pytest.mark.parametrize(("platform", "count"), [("tensorflow_savedmodel", 2), ("tensorflow_graphdef", 2)])
+def test_tensorflow_is_known_by_its_platforms(tmp_path, platform, count):
+    text = IDENTITY.replace('backend: "python"', f'platform: "{platform}"').replace(" count: 1", "")
+    found = source.read(model(tmp_path / "m", text.replace('name: "model"\n', "")))
+    assert (found.instances.count, found.instances.open) == (count, "")
+
+
+def test_a_platform_that_no_server_knows_is_refused_with_the_real_one(tmp_path):
+    text = IDENTITY.replace('backend: "python"', 'platform: "onnxruntime"')
+    said = refusal(tmp_path / "model", text)
+    assert said.startswith(f'{tmp_path}/model/config.pbtxt:3:1: no backend has the platform "onnxruntime"')
+    assert 'write platform: "onnxruntime_onnx" or backend: "onnxruntime" in its place' in said
+
+
 def test_what_an_onnx_models_configuration_says_itself_stays(tmp_path):
     given = f'{ONNX}input [ {{ name: "X" data_type: TYPE_FP32 dims: [ 2, 2 ] reshape {{ shape: [ 4 ] }} }} ]\n'
     folder = model(tmp_path / "m", given)

@@ -87,6 +87,7 @@ _FILES: Final = {
         FOLDERS, "models/executor/config.pbtxt\nmore/executor/config.pbtxt", "models/executor/config.pbtxt"
     ),
     "PR013": Example(FOLDERS, "executor -> /mnt/models/executor   (not mounted)"),
+    "PR014": Example(EXECUTOR, 'platform: "onnxruntime"', 'backend: "onnxruntime"'),
 }
 
 _OF_EXECUTORS: Final = {
@@ -130,7 +131,7 @@ _OF_EXECUTORS: Final = {
     "PR115": Example(EXECUTOR, "sequence_batching { }", _LEVELS),
     "PR116": Example(EXECUTOR, "response_cache { enable: true }"),
     "PR117": Example("executor/1/model.onnx", "input X: float32 [1, 4]", "input X: float32 [N, 4]"),
-    "PR118": Example(EXECUTOR, "instance_group [ { kind: KIND_CPU } ]", _ONE_CPU),
+    "PR118": Example(EXECUTOR, "# no instance_group", _ONE_CPU),
     "PR119": Example(POLICY, 'executor = "pipeline"', 'executor = "executor"'),
 }
 

@@ -19,7 +19,7 @@ from priority_router.errors import PolicyError, SetupError
 from priority_router.ops.lint import onnx_tensors
 from priority_router.ops.pbtxt.document import Document, Position, faults, read_text
 from priority_router.ops.pbtxt.error import PbtxtError
-from priority_router.ops.rules import configs
+from priority_router.ops.rules import backends, configs
 from priority_router.ops.rules.catalogue import files as rules
 from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
 from priority_router.ops.rules.models import Model, OnnxTensors, Repository
@@ -27,7 +27,6 @@ from priority_router.ops.rules.models import Model, OnnxTensors, Repository
 MOST_BYTES: Final = 1_000_000
 """Of a file that is read as text: many times what anybody writes, and still read within seconds."""
 
-_ONNX_FILE: Final = "model.onnx"
 _RULES: Final = {"unknown_field": rules.UNKNOWN_FIELD, "placeholder": rules.PLACEHOLDER}
 """Of the kinds of faults that have a rule of their own."""
 
@@ -167,11 +166,9 @@ def _with_version(model: Model, folder: Path, version: str, contents: Contents) 
 
 
 def _read_onnx(model: Model, folder: Path, contents: Contents) -> OnnxTensors | None:
-    if configs.backend(model) not in ("", "onnxruntime"):
+    if configs.backend(model) != backends.ONNX_BACKEND:
         return None
-    path = folder / str(model.config.get("default_model_filename") or _ONNX_FILE)
-    if path.is_dir():  # where the weights lie in files of their own
-        path /= _ONNX_FILE
+    path = backends.onnx_file(folder, configs.text(model, "default_model_filename"))
     if not path.is_file():
         return None
     where = f"{model.name}/{folder.name}/{path.name}"

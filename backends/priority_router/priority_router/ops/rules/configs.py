@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from priority_router.config import POLICY_FILE
+from priority_router.ops.rules import backends
 from priority_router.ops.rules.finding import CONFIG_FILE, Place
 from priority_router.ops.rules.models import Config, Model
 
@@ -17,14 +18,6 @@ PLAIN_BATCHING: Final = "dynamic_batching { }"
 ONE_CPU_INSTANCE: Final = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 
 _EMPTY: Final[Config] = MappingProxyType({})
-_BACKENDS: Final = {
-    "onnxruntime_onnx": "onnxruntime",
-    "tensorrt_plan": "tensorrt",
-    "tensorflow_graphdef": "tensorflow",
-    "tensorflow_savedmodel": "tensorflow",
-    "pytorch_libtorch": "pytorch",
-}
-"""Platforms, the older way to name a backend."""
 
 
 def number(config: Config, key: str) -> int:
@@ -50,14 +43,21 @@ def levels(model: Model) -> int:
 def batch_limit(model: Model) -> int | None:
     """``max_batch_size``; None where the backend has yet to find it, which it does beside missing inputs or outputs."""
     size = number(model.config, "max_batch_size")
-    written = model.config.get("input") and model.config.get("output") and backend(model) != "tensorrt"
+    written = model.config.get("input") and model.config.get("output") and backend(model) != backends.TENSORRT_BACKEND
     return size if size or model.completed or is_ensemble(model) or written else None
 
 
 def backend(model: Model) -> str:
-    """What runs a model, as far as its configuration says it."""
-    platform = str(model.config.get("platform") or "")
-    return str(model.config.get("backend") or _BACKENDS.get(platform, ""))
+    """What runs a model, as far as its configuration and its files say it."""
+    parts = (file.partition("/") for file in model.files or ())
+    present = {inner for folder, _, inner in parts if folder.isdecimal()}
+    written, platform, file = (text(model, key) for key in ("backend", "platform", "default_model_filename"))
+    return backends.find(written, platform, file, present)
+
+
+def text(model: Model, key: str) -> str:
+    """A text at the top of a configuration, empty where it is not written."""
+    return str(model.config.get(key) or "")
 
 
 def is_ensemble(model: Model) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from priority_router.config import RouterPolicy
 from priority_router.ops.rules import instances, levels, queues
+from priority_router.ops.rules.backends import ONNX_BACKEND
 from priority_router.ops.rules.catalogue import executor as rules
 from priority_router.ops.rules.configs import (
     at,
@@ -74,7 +75,7 @@ def fixed_batch_axis(model: Model, routers: Sequence[Model]) -> Iterator[Finding
         routers: those that call it.
     """
     size = number(model.config, "max_batch_size")
-    if model.onnx is None or backend(model) not in ("", "onnxruntime") or not size:
+    if model.onnx is None or backend(model) not in ("", ONNX_BACKEND) or not size:
         return
     shapes = {**model.onnx.inputs, **model.onnx.outputs}
     fixed = {name: shape for name, shape in shapes.items() if not shape or shape[0] is not None}

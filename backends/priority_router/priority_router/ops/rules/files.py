@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from priority_router.config import POLICY_FILE
+from priority_router.ops.rules import backends
 from priority_router.ops.rules.catalogue import files as rules
 from priority_router.ops.rules.configs import (
     at,
@@ -17,18 +17,10 @@ from priority_router.ops.rules.configs import (
     joined,
     policy_file,
     served_versions,
+    text,
 )
 from priority_router.ops.rules.finding import Finding, Place
 from priority_router.ops.rules.models import Model
-
-_MODEL_FILES: Final = {
-    "onnxruntime": "model.onnx",
-    "openvino": "model.xml",
-    "python": "model.py",
-    "pytorch": "model.pt",
-    "tensorrt": "model.plan",
-}
-"""What a backend loads unless the configuration names another; those that take several names are left out."""
 
 
 def check(model: Model) -> Iterator[Finding]:
@@ -41,6 +33,7 @@ def check(model: Model) -> Iterator[Finding]:
             f'{config_file(model)} has name: "{name}": Triton refuses a model whose name is not that of its folder',
             f'write name: "{model.name}" in {config_file(model)}',
         )
+    yield from _platform(model)
     yield from _policy(model) if model.is_router else _versions(model)
 
 
@@ -80,9 +73,23 @@ def _folder_fix(model: Model, file: str) -> str:
 
 def _model_file(model: Model) -> str:
     """The file that a version needs; empty where that cannot be told."""
-    if is_ensemble(model) or model.config.get("cc_model_filenames"):
+    if any(model.config.get(key) for key in ("ensemble_scheduling", "cc_model_filenames", "runtime")):
         return ""
-    return str(model.config.get("default_model_filename") or _MODEL_FILES.get(backend(model), ""))
+    usual = backends.file_of(backend(model), text(model, "platform"))
+    return usual and (text(model, "default_model_filename") or usual)
+
+
+def _platform(model: Model) -> Iterator[Finding]:
+    platform = text(model, "platform")
+    if platform in ("", backends.ENSEMBLE_PLATFORM) or backend(model):
+        return
+    file = config_file(model)
+    yield Finding(
+        rules.UNKNOWN_PLATFORM,
+        at(model, "platform"),
+        f'{file} has platform: "{platform}", by which Triton finds no backend: it refuses to load the model',
+        f'write {backends.in_place_of(platform)} in place of platform: "{platform}" in {file}',
+    )
 
 
 def _policy(router: Model) -> Iterator[Finding]:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from priority_router.config import RouterPolicy
+from priority_router.ops.rules import backends
 from priority_router.ops.rules.catalogue import executor as executor_rules
 from priority_router.ops.rules.catalogue import together as rules
 from priority_router.ops.rules.configs import (
     ONE_CPU_INSTANCE,
     at,
+    backend,
     config_file,
     groups,
     in_policy,
@@ -25,7 +27,7 @@ from priority_router.ops.rules.models import Config, Model
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class Total:
     """What a configuration says of the number.
 
     Attributes:
@@ -47,22 +49,45 @@ class Instances:
         base = max(self.fixed)
         return base + self.each * max(1, (total - base) // self.each) if self.each else base
 
+    def near(self, total: int) -> str:
+        """In words, from the nearest one on: ``2 and 2 more for each further GPU``."""
+        return f"{self.nearest(total)}{f' and {self.each} more for each further GPU' if self.each else ''}"
 
-def counted(model: Model) -> Instances | None:
-    """The number of instances; None where some count is left to Triton."""
-    found = [group for _, group in groups(model)]
-    if not found or any(not number(group, "count") for group in found):
-        return None
+
+def on_each_device(group: Config, backend_name: str) -> int | None:
+    """Instances of a group on each of its devices; None where that is left to the device or to the backend."""
+    written = number(group, "count")
+    if written > 0:
+        return written
+    cpu, gpu = (backends.default_count(backend_name, on_cpu=on_cpu) for on_cpu in (True, False))
+    kind = group.get("kind", "KIND_AUTO")
+    if kind == "KIND_AUTO":
+        return gpu if cpu == gpu else None
+    return cpu if kind == "KIND_CPU" else gpu
+
+
+def counted(model: Model) -> Total | None:
+    """The number of instances; None where it has no groups, or what is left open leaves it to chance."""
     totals, each = {0}, 0
-    for group in found:
-        count, gpus, kind = number(group, "count"), len(group.get("gpus") or ()), group.get("kind", "KIND_AUTO")
-        if model.completed or gpus or kind in ("KIND_CPU", "KIND_MODEL"):
+    for _, group in groups(model):
+        count, kind = on_each_device(group, backend(model)), group.get("kind", "KIND_AUTO")
+        if count is None:
+            return None
+        if model.completed or group.get("gpus") or kind in ("KIND_CPU", "KIND_MODEL"):
             # Triton runs a group that names GPUs and no kind on the CPU where one of them is missing.
-            choices = {count * max(1, gpus), count} if kind == "KIND_AUTO" else {count * max(1, gpus)}
+            choices = {count * _places(group), count} if kind == "KIND_AUTO" else {count * _places(group)}
             totals = {total + choice for total, choice in itertools.product(totals, choices)}
         else:
             each += count
-    return Instances(frozenset(totals), each)
+    return Total(frozenset(totals), each) if groups(model) else None
+
+
+def assumed(model: Model) -> int:
+    """The number where Triton starts one wherever the choice is its own, on a machine with one GPU or none."""
+    if (found := counted(model)) is not None:
+        return found.nearest(0)
+    written = (_places(group) * (on_each_device(group, backend(model)) or 1) for _, group in groups(model))
+    return max(1, sum(written))
 
 
 def check(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Finding]:
@@ -71,13 +96,12 @@ def check(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Find
     if found is None or found.fits(declared):
         return
     right = found.nearest(declared)
-    more = f" and {found.each} more for each further GPU" if found.each else ""
     per_gpu = f", {found.each} on each GPU" if found.each else ""
     effect = "what cannot run yet waits in Triton" if declared > right else "some instances stay idle"
     yield Finding(
         rules.INSTANCES_DIFFER,
         in_policy(router, "executor_shape", "instances"),
-        f"executor_shape.instances is {declared} in {policy_file(router)} and {right}{more} in "
+        f"executor_shape.instances is {declared} in {policy_file(router)} and {found.near(declared)} in "
         f"{config_file(executor)}: {effect}",
         f"write instances = {right} in {policy_file(router)}{per_gpu}",
     )
@@ -98,10 +122,10 @@ def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
             f"write {written} in {file}, or the kind that is wanted",
         )
         return
-    missing = [(index, group) for index, group in found if not number(group, "count")]
-    written_out = sum(_places(group) * number(group, "count") for _, group in found)
-    rest = policy.scheduling.instances - written_out
-    count = max(1, rest // sum(_places(group) for _, group in missing))
+    known = [(index, group, on_each_device(group, backend(executor))) for index, group in found]
+    missing = [(index, _places(group)) for index, group, count in known if count is None]
+    rest = policy.scheduling.instances - sum(_places(group) * (count or 0) for _, group, count in known)
+    count = max(1, rest // sum(places for _, places in missing))
     for index, _ in missing:
         yield Finding(
             executor_rules.COUNT_MISSING,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from priority_router.ops.rules import instances
 from priority_router.ops.rules.catalogue import executor as rules
 from priority_router.ops.rules.catalogue import files
 from priority_router.ops.rules.configs import (
@@ -14,7 +15,6 @@ from priority_router.ops.rules.configs import (
     batch_limit,
     batching,
     config_file,
-    groups,
     is_ensemble,
     levels,
     listed,
@@ -61,17 +61,12 @@ def delay(model: Model) -> Iterator[Finding]:
     )
 
 
-def _several_instances(model: Model) -> bool:
-    """Whether it has more than one wherever it runs."""
-    return sum((number(group, "count") or 1) * max(1, len(group.get("gpus") or ())) for _, group in groups(model)) > 1
-
-
 def _decays(model: Model) -> bool:
     """Whether a queue delay slows it down more and more: Triton forms batches only once one of several is free."""
     strict = levels(model) > 0 or any(
         policy.timeout or policy.size or policy.override for policy in queue_policies(model) if policy.level is None
     )
-    return strict and _several_instances(model)
+    return strict and instances.assumed(model) > 1
 
 
 def _levels(model: Model) -> Iterator[Finding]:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from priority_router.ops.lint import check
 from priority_router.ops.lint.check import Located
+from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap.plan import POLICY, Plan, State
-from priority_router.ops.wrap.source import ONNX_FILE, ROUTER_VERSION
+from priority_router.ops.wrap.source import ROUTER_VERSION
 
 
 @dataclass(frozen=True, slots=True)

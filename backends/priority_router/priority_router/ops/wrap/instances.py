@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many instances an executor has, as far as its configuration tells.
+"""How many instances an executor has, as far as its configuration tells: `rules.instances` in words for its owner.
 
-Law: pure. What is left open by a configuration is decided by Triton on each machine (``NormalizeInstanceGroup``), and
-is said to the user, never guessed in silence.
+Law: pure. What is left open by a configuration is decided by Triton on each machine, and is said to the user, never
+guessed in silence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.ops.rules import backends
+from priority_router.ops.rules.configs import backend, groups, number
+from priority_router.ops.rules.instances import assumed, counted, on_each_device
+from priority_router.ops.rules.models import Model
 
-_TWO_ON_CPU: Final = ("onnxruntime", "tensorflow")
-"""Backends of which Triton starts two instances on a CPU where no count is written."""
+_NUMBERS: Final = {None: "one (its backend may ask for more)", 1: "one", 2: "two"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,57 +35,48 @@ class Instances:
     stated: bool = False
 
 
-def of(config: Any, backend: str, stated: int | None, where: str) -> Instances:
+def of(model: Model, stated: int | None, where: str) -> Instances:
     """Counts.
 
     Args:
-        config: a ``ModelConfig``.
-        backend: of the model; empty where nobody knows it.
+        model: as its owner wrote it.
         stated: by the user; None where nothing was.
         where: file and place of ``instance_group``, for errors.
 
     Raises:
         SetupError: the user states what the configuration contradicts.
     """
-    groups = [group for group in config.instance_group if not group.passive]
-    least = max(1, sum(max(1, group.count) * max(1, len(group.gpus)) for group in groups))
-    left_open = "; ".join(_open(groups, "two" if backend in _TWO_ON_CPU else "one"))
+    left_open = "; ".join(_open(model))
     if stated is None:
-        return Instances(least, left_open)
-    if left_open:
-        fixed = len(groups) != 1 or not groups[0].count or stated % groups[0].count == 0
-        wanted = f"a multiple of its count, {groups[0].count}" if groups else ""
-    else:
-        fixed, wanted = stated == least, str(least)
-    if not fixed:
+        return Instances(assumed(model), left_open)
+    found = counted(model)
+    if found is not None and not found.fits(stated):
         raise SetupError(
-            f"--instances {stated}: {where} says otherwise; write {wanted}, or correct instance_group, or leave the "
-            "option out"
+            f"--instances {stated}: {where} says otherwise; write {found.near(stated)}, or correct instance_group, or "
+            "leave the option out"
         )
     return Instances(stated, left_open, stated=True)
 
 
-def _open(groups: list[Any], cpu_default: str) -> Iterator[str]:
-    """Per group what is left to the machine."""
-    default = f"{cpu_default} on a machine without GPUs, otherwise one for each GPU"
-    if not groups:
+def _open(model: Model) -> Iterator[str]:
+    """Per group what is left to the machine, or to a backend that nobody here knows."""
+    on_cpu, on_gpu = (_NUMBERS[backends.default_count(backend(model), on_cpu=on_cpu)] for on_cpu in (True, False))
+    default = f"{on_cpu} on a machine without GPUs, otherwise {on_gpu} for each GPU"
+    found = groups(model)
+    if not found:
         yield f"it has no instance_group, and Triton starts {default}"
-    for group in groups:
-        kind = group.Kind.Name(group.kind)
-        if kind in ("KIND_CPU", "KIND_MODEL"):
-            if not group.count:
-                started = cpu_default if kind == "KIND_CPU" else "one"
-                yield f"a group of {kind} has no count, and Triton starts {started}"
-        elif group.gpus:
-            if not group.count:
-                yield "a group has no count, and Triton starts one for each GPU that it lists"
+    for _, group in found:
+        kind, count = group.get("kind", "KIND_AUTO"), on_each_device(group, backend(model))
+        if group.get("gpus") or kind in ("KIND_CPU", "KIND_MODEL"):
+            if count is None:
+                number_of = {"KIND_AUTO": default, "KIND_CPU": on_cpu, "KIND_GPU": f"{on_gpu} for each GPU in gpus"}
+                yield f"a group of {kind} has no count, and Triton starts {number_of.get(kind, on_gpu)}"
         elif kind == "KIND_GPU":
-            count = max(1, group.count)
-            yield f"a group of KIND_GPU lists no gpus, and Triton starts {count} for each GPU of the machine"
-        elif group.count:
+            yield f"a group of KIND_GPU lists no gpus, and Triton starts {count or on_gpu} for each GPU of the machine"
+        elif number(group, "count"):
             yield (
-                f"a group has no kind, and Triton starts {group.count} on a machine without GPUs, otherwise "
-                f"{group.count} for each GPU"
+                f"a group has no kind, and Triton starts {count} on a machine without GPUs, otherwise {count} for each "
+                "GPU"
             )
         else:
             yield f"a group has neither kind nor count, and Triton starts {default}"

@@ -23,12 +23,13 @@ from priority_router.interface import BACKEND
 from priority_router.ops.pbtxt.document import Document
 from priority_router.ops.pbtxt.edit import Merge, merge_batching
 from priority_router.ops.pbtxt.error import PbtxtError
+from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap import copying, write
 from priority_router.ops.wrap import source as sources
 from priority_router.ops.wrap.options import Options
 from priority_router.ops.wrap.router_files import RouterFiles, batching, router_files
-from priority_router.ops.wrap.source import ONNX_FILE, ROUTER_VERSION, Source
+from priority_router.ops.wrap.source import ROUTER_VERSION, Source
 from priority_router.ops.wrap.texts import is_sealed
 from priority_router.ops.wrap.write import NewContent, NewFolder
 

@@ -19,22 +19,17 @@ from priority_router.errors import SetupError
 from priority_router.interface import BACKEND
 from priority_router.ops.pbtxt import document as pbtxt
 from priority_router.ops.pbtxt.document import Document
+from priority_router.ops.rules import backends, configs
+from priority_router.ops.rules.backends import ONNX_BACKEND, ONNX_FILE, TENSORRT_BACKEND
 from priority_router.ops.rules.finding import CONFIG_FILE
+from priority_router.ops.rules.models import Model
 from priority_router.ops.server.layout import SAFE_PATH
 from priority_router.ops.wrap import bare, instances, onnx_file, tensors
 from priority_router.ops.wrap.instances import Instances
 from priority_router.ops.wrap.tensors import Tensor
 
-ONNX_FILE: Final = "model.onnx"
-ONNX_BACKEND: Final = "onnxruntime"
-
 ROUTER_VERSION: Final = "1"
 """Of a router that wrap writes: its version folder."""
-
-TENSORRT_BACKEND: Final = "tensorrt"
-
-_FOUND_BY: Final = {ONNX_BACKEND: ("onnxruntime_onnx", ONNX_FILE), TENSORRT_BACKEND: ("tensorrt_plan", "model.plan")}
-"""Platform and file by which Triton knows a model's backend where none is written."""
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -134,7 +129,8 @@ def _of_folder(path: Path, stated: int | None) -> Source:
     name = config.name or os.path.basename(os.path.abspath(path))
     check_name(name, f"{path}: the model's name", "rename its folder, and name in its config.pbtxt, to")
     _refuse_kind(document)
-    backend = _backend(config, path)
+    model = Model(name, document.as_json(), files=frozenset(_files(path)))
+    backend = _backend(model, document)
     where = _places(document)
     known = Source(
         name=name,
@@ -145,7 +141,7 @@ def _of_folder(path: Path, stated: int | None) -> Source:
         inputs=tuple(tensors.read(config, "input", where("input"))),
         outputs=tuple(tensors.read(config, "output", where("output"))),
         max_batch_size=config.max_batch_size,
-        instances=instances.of(config, backend, stated, _at(document, "instance_group")),
+        instances=instances.of(model, stated, _at(document, "instance_group")),
         notes=tuple(_notes(config)),
     )
     if backend == TENSORRT_BACKEND and not document.written(("max_batch_size",)):
@@ -183,7 +179,7 @@ def _refuse_kind(document: Document) -> None:
             f"{_at(document, 'backend')}: {config.name or 'the model'} is a router already; wrap the model that it "
             "calls (executor in its policy.toml)"
         )
-    if config.HasField("ensemble_scheduling") or config.platform == "ensemble":
+    if config.HasField("ensemble_scheduling") or config.platform == backends.ENSEMBLE_PLATFORM:
         steps = ", ".join(dict.fromkeys(step.model_name for step in config.ensemble_scheduling.step))
         raise SetupError(
             f"{_at(document, 'ensemble_scheduling')}: it is an ensemble, which has no queue and no instances of its "
@@ -203,15 +199,24 @@ def _refuse_kind(document: Document) -> None:
         )
 
 
-def _backend(config: Any, folder: Path) -> str:
-    """The backend as Triton finds it out, as far as that matters here: for those that complete a configuration."""
-    if config.backend:
-        return str(config.backend)
-    named = config.platform or config.default_model_filename
-    for backend, names in _FOUND_BY.items():
-        if named in names or (not named and any(any(folder.glob(f"*/{name}")) for name in names)):
-            return backend
-    return ""
+def _files(folder: Path) -> Iterator[str]:
+    """What lies in the version folders, as `rules.models.Model` has it."""
+    return (str(path.relative_to(folder)) for path in folder.glob("*/*"))
+
+
+def _backend(model: Model, document: Document) -> str:
+    """What runs the model; empty where only a server can tell.
+
+    Raises:
+        SetupError: no server can.
+    """
+    backend, platform = configs.backend(model), configs.text(model, "platform")
+    if platform and not backend:
+        raise SetupError(
+            f'{_at(document, "platform")}: no backend has the platform "{platform}", and no server loads the model; '
+            f"write {backends.in_place_of(platform)} in its place"
+        )
+    return backend
 
 
 def _completed(known: Source, backend: str) -> Source:
@@ -258,10 +263,8 @@ def _model_file(known: Source) -> Path:
             f"{known.path} has no version folder, and its {CONFIG_FILE} leaves its inputs or outputs to the model in "
             f"it; put the model into 1/{ONNX_FILE}"
         )
-    file = max(versions, key=lambda folder: int(folder.name)) / (
-        known.document.config.default_model_filename or ONNX_FILE
-    )
-    return file / ONNX_FILE if file.is_dir() else file
+    version = max(versions, key=lambda folder: int(folder.name))
+    return backends.onnx_file(version, known.document.config.default_model_filename)
 
 
 def _of_file(path: Path, stated: int | None) -> Source:

@@ -144,8 +144,8 @@ COUNT_MISSING: Final = Rule(
     "PR118",
     Severity.WARNING,
     "Number of the executor's instances left open",
-    "Triton picks it: two on a CPU for most backends, one for each GPU elsewhere, and the policy's executor_shape "
-    "fits one of them at best.",
+    "Triton picks it, or the backend does: one on a CPU, two with onnxruntime or TensorFlow, and one for each GPU "
+    "where there are any. The policy's executor_shape fits one of them at best.",
     "Write the count.",
 )
 ENSEMBLE_EXECUTOR: Final = Rule(

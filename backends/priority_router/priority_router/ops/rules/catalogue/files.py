@@ -100,3 +100,10 @@ DEAD_LINK: Final = Rule(
     "Triton gives up the whole folder that such a link is in: the model, or every model of the repository.",
     "Remove the link, or correct it.",
 )
+UNKNOWN_PLATFORM: Final = Rule(
+    "PR014",
+    Severity.ERROR,
+    "Unknown platform",
+    'Triton finds no backend by it and does not load the model ("unexpected platform type").',
+    "Write the platform's real name, or the backend's as backend.",
+)
