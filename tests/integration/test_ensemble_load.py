@@ -59,5 +59,6 @@ class TestOuterSteps:
         at_record = sum(recorded["steps"][step][part]["high"] for part in ("queue_ms", "compute_ms"))
         assert at_record < 10
         passed_in = sum(measured["steps"][step][part] for part in ("queue_ms", "compute_ms"))
-        # A step that is a queue of its own holds what otherwise waits in the router.
-        assert passed_in < max(SLACK * at_record, measured["classes"][BACKGROUND].latency["p50_ms"] / 4)
+        # A step that is a queue of its own holds what otherwise waits in the router, some of it until the end.
+        waited = measured["classes"][BACKGROUND].latency.get("p50_ms", 1e3 * SECONDS)
+        assert passed_in < max(SLACK * at_record, waited / 4)
