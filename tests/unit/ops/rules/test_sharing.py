@@ -76,7 +76,10 @@ def test_a_router_behind_a_router_is_pointed_to_its_executor_and_told_of_the_sha
 
 def test_circles_through_ensembles_in_ensembles_end_and_are_found():
     inner, outer = ensemble("inner", "lane", "outer"), ensemble("outer", "inner", "scorer")
-    assert codes(router(executor="outer"), inner, outer, scorer()) == ["PR302 lane"]
+    (finding,) = found(router(executor="outer"), scorer("ranker"), inner, outer, scorer())
+    assert (finding.rule.code, finding.place.model) == ("PR302", "lane")
+    assert 'write executor = "scorer" in lane/1/policy.toml' in finding.fix
+    assert "ranker" not in finding.fix
 
 
 def test_an_ensemble_as_executor_is_compared_by_its_batches_and_tensors_only():

@@ -40,6 +40,7 @@ def called(inputs="", output="data_type: TYPE_FP32 dims: [ 2 ]"):
 def test_what_reaches_the_executor_is_what_counts(ours, theirs, agree):
     findings = found(routed(f'input {{ name: "X" {ours} }}'), called(f'input {{ name: "X" {theirs} }}'))
     assert [finding.rule.code for finding in findings] == ([] if agree else ["PR203"])
+    assert all("requests" in finding.what for finding in findings)
     if "reshape" in ours and not agree:
         assert findings[0].fix.endswith("write dims: [ 4 ] for it in lane/config.pbtxt, without reshape")
 
