@@ -64,7 +64,7 @@ def check_repositories(repositories: Sequence[Path]) -> None:
     """
     seen: set[Path] = set()
     for repository in repositories:
-        if "://" in str(repository) or ":/" in str(repository):
+        if ":/" in str(repository):
             raise SetupError(f"model repository {repository}: only folders of this machine are read; copy it to one")
         try:
             if not repository.is_dir():

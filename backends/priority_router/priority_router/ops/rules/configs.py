@@ -15,7 +15,16 @@ from priority_router.ops.rules.models import Config, Model
 
 OVERRIDE: Final = "allow_timeout_override: true"
 PLAIN_BATCHING: Final = "dynamic_batching { }"
-ONE_CPU_INSTANCE: Final = "instance_group [ { kind: KIND_CPU count: 1 } ]"
+BATCHES_PER_REQUEST: Final = 16
+"""A router takes requests of so many of its executor's batches, and splits them."""
+
+
+def cpu_instances(count: int) -> str:
+    """The one group that a model needs which runs on the CPU alone."""
+    return f"instance_group [ {{ kind: KIND_CPU count: {count} }} ]"
+
+
+ONE_CPU_INSTANCE: Final = cpu_instances(1)
 
 _EMPTY: Final[Config] = MappingProxyType({})
 

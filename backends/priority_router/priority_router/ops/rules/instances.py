@@ -12,10 +12,10 @@ from priority_router.ops.rules import backends
 from priority_router.ops.rules.catalogue import executor as executor_rules
 from priority_router.ops.rules.catalogue import together as rules
 from priority_router.ops.rules.configs import (
-    ONE_CPU_INSTANCE,
     at,
     backend,
     config_file,
+    cpu_instances,
     groups,
     in_policy,
     is_ensemble,
@@ -114,12 +114,11 @@ def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
     found = groups(executor)
     file = config_file(executor)
     if not found:
-        written = ONE_CPU_INSTANCE.replace("count: 1", f"count: {policy.scheduling.instances}")
         yield Finding(
             executor_rules.COUNT_MISSING,
             at(executor),
             f"{file} has no instance_group: Triton picks how many instances there are",
-            f"write {written} in {file}, or the kind that is wanted",
+            f"write {cpu_instances(policy.scheduling.instances)} in {file}, or the kind that is wanted",
         )
         return
     known = [(index, group, on_each_device(group, backend(executor))) for index, group in found]

@@ -11,6 +11,7 @@ from priority_router.ops.rules.catalogue import executor as executor_rules
 from priority_router.ops.rules.catalogue import router as router_rules
 from priority_router.ops.rules.catalogue import together as rules
 from priority_router.ops.rules.configs import (
+    BATCHES_PER_REQUEST,
     OVERRIDE,
     PLAIN_BATCHING,
     QueuePolicy,
@@ -24,6 +25,7 @@ from priority_router.ops.rules.configs import (
     policy_file,
     queue_policies,
 )
+from priority_router.ops.rules.configs import levels as level_count
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model
 
@@ -60,13 +62,14 @@ def accepted(router: Model, policy: RouterPolicy, executor: Model | None) -> Ite
     one_has_none = bool(largest) != bool(size)
     if largest >= size and not one_has_none:
         return
-    block = PLAIN_BATCHING if size and not {"dynamic_batching", "sequence_batching"} & set(router.config) else ""
+    lacks_block = size and not {"dynamic_batching", "sequence_batching"} & set(router.config)
+    block = f" and {PLAIN_BATCHING}" if lacks_block else ""
     yield Finding(
         router_rules.SMALL_ROUTER,
         at(router, "max_batch_size"),
         f"{config_file(router)} has max_batch_size: {largest} beside {source}: "
         + (fails if one_has_none else "requests that the executor would take fail"),
-        f"write max_batch_size: {16 * size}{f' and {block}' if block else ''} in {config_file(router)}",
+        f"write max_batch_size: {BATCHES_PER_REQUEST * size}{block} in {config_file(router)}",
     )
 
 
@@ -100,7 +103,7 @@ def _queue(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Fin
 
 
 def _levels(router: Model, policy: RouterPolicy, executor: Model) -> Iterator[Finding]:
-    count = number(batching(executor), "priority_levels")
+    count = level_count(executor)
     if not policy.scheduling.levels:
         if count:
             yield Finding(

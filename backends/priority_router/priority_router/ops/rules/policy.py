@@ -47,8 +47,7 @@ def _class(router: Model, index: int, traffic_class: TrafficClass) -> Iterator[F
             executor.DELAY,
             in_policy(router, "class", index, "timeout_action"),
             f'class {name!r} in {file} has timeout_action = "DELAY": under steady load what is past its timeout is '
-            "never "
-            "served",
+            "never served",
             f'write timeout_action = "REJECT" in {file}, unless that is wanted',
         )
     if not traffic_class.max_queue_size:

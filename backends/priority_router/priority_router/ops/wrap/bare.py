@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from priority_router.ops.rules.backends import ONNX_BACKEND
+from priority_router.ops.rules.configs import cpu_instances
 from priority_router.ops.wrap.onnx_file import OnnxModel
 from priority_router.ops.wrap.tensors import Tensor
 from priority_router.ops.wrap.texts import comment, pbtxt_string
@@ -47,7 +49,7 @@ def config(name: str, model: OnnxModel, instances: int) -> BareConfig:
     lines = [
         *comment(f"{name}.onnx for Triton, written by priority-router wrap; yours from now on."),
         f"name: {pbtxt_string(name)}",
-        'backend: "onnxruntime"',
+        f"backend: {pbtxt_string(ONNX_BACKEND)}",
         "",
         *comment(f"{decided[0].upper()}{decided[1:]}."),
         f"max_batch_size: {size}",
@@ -59,7 +61,7 @@ def config(name: str, model: OnnxModel, instances: int) -> BareConfig:
             "Always write the count: without it Triton starts two CPU instances, or one for each GPU. The router's "
             "policy.toml says the same number. On a GPU: kind: KIND_GPU count: 1 gpus: [ 0 ]."
         ),
-        f"instance_group [ {{ kind: KIND_CPU count: {instances} }} ]",
+        cpu_instances(instances),
     ]
     return BareConfig("".join(f"{line}\n" for line in lines), size, (decided,))
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from priority_router.ops.lint import check
+from priority_router.ops.lint import check, report
 from priority_router.ops.lint.check import Located
 from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
@@ -44,15 +44,15 @@ def of(plan: Plan) -> Findings:
     with tempfile.TemporaryDirectory(prefix="priority-router-wrap-") as scratch:
         folder = Path(scratch)
         _build(folder, plan)
-        report = check.check([folder])
-    own = [found for found in report.found if found.finding.place.model in names]
-    return Findings(tuple(_line(found, folder, plan.options.repository) for found in own), len(report.found) - len(own))
+        checked = check.check([folder])
+    own = [found for found in checked.found if found.finding.place.model in names]
+    return Findings(
+        tuple(_line(found, folder, plan.options.repository) for found in own), len(checked.found) - len(own)
+    )
 
 
 def _line(found: Located, folder: Path, repository: Path) -> str:
-    finding, position = found.finding, found.position
-    where = f":{position.line}:{position.column}" if position is not None else ""
-    text = f"{found.file}{where}: {finding.rule.severity.value} {finding.rule.code}: {finding.sentence()}"
+    text = f"{report.line(found)}; {report.plain(found.finding.fix)}"
     return text.replace(str(folder), str(repository))
 
 

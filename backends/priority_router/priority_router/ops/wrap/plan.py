@@ -12,10 +12,10 @@ import io
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from priority_router.config import POLICY_FILE
 from priority_router.errors import SetupError
@@ -200,7 +200,7 @@ def _executor(source: Source, place: Path, text: str) -> Part:
     return Part(place, State.NEW, folders=(NewFolder(place, _filler(source, content)),), texts=(change,))
 
 
-def _filler(source: Source, config: bytes) -> Any:
+def _filler(source: Source, config: bytes) -> Callable[[Path], None]:
     def fill(folder: Path) -> None:
         if source.folder:
             copying.copy(source.path, folder, {copying.place_of(source.path, CONFIG_FILE): config})

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from priority_router.interface import BACKEND, CLASS_PARAMETER, CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.ops.pbtxt.edit import Batching, QueuePolicy
+from priority_router.ops.rules.configs import BATCHES_PER_REQUEST, ONE_CPU_INSTANCE, PLAIN_BATCHING
 from priority_router.ops.wrap.instances import Instances
 from priority_router.ops.wrap.options import Options, WantedClass
 from priority_router.ops.wrap.source import ROUTER_VERSION, Source
 from priority_router.ops.wrap.tensors import Tensor
 from priority_router.ops.wrap.texts import comment, pbtxt_string, sealed, toml_string
 from priority_router.policy_fields import MAX_QUEUE_SIZE, POLICY_VERSION
-
-BATCHES_PER_REQUEST: Final = 16
-"""A router takes requests of so many of its executor's batches, and splits them."""
 
 _CLASS = Tensor(CLASS_TENSOR, "TYPE_STRING", (1,), optional=True)
 _TIMES = (Tensor(QUEUE_OUTPUT, "TYPE_INT64", (1,)), Tensor(EXECUTOR_OUTPUT, "TYPE_INT64", (1,)))
@@ -54,17 +51,6 @@ def router_files(name: str, source: Source, options: Options) -> RouterFiles:
 
 def batching(options: Options) -> Batching:
     """What the executor's block shall say."""
-    if options.plain:
-        return Batching(
-            None,
-            comments=tuple(
-                text.removeprefix("# ")
-                for text in comment(
-                    "The router decides who is next and forms the batches: no levels (its policy is in plain mode), "
-                    "and no queue delay, ever."
-                )
-            ),
-        )
     policies = dict(_executor_policies(options.classes)) if options.executor_policies else {}
     whose = (
         "The limits and timeouts of the policies are for those who call this model directly."
@@ -72,7 +58,13 @@ def batching(options: Options) -> Batching:
         else "Limits and timeouts are the router's: the policies are empty, one for each level."
     )
     text = f"The router calls at the level of the caller's class. {whose} No queue delay, ever."
-    return Batching(options.levels, policies, tuple(line.removeprefix("# ") for line in comment(text)))
+    if options.plain:
+        text = (
+            "The router decides who is next and forms the batches: no levels (its policy is in plain mode), and no "
+            "queue delay, ever."
+        )
+    comments = tuple(line.removeprefix("# ") for line in comment(text))
+    return Batching(None if options.plain else options.levels, policies, comments)
 
 
 def _executor_policies(classes: Sequence[WantedClass]) -> Iterator[tuple[int, QueuePolicy]]:
@@ -125,10 +117,10 @@ def _config(name: str, source: Source) -> Iterator[str]:
     yield "]"
     yield ""
     yield "# Exactly one: each instance would have a queue of its own."
-    yield "instance_group [ { kind: KIND_CPU count: 1 } ]"
+    yield ONE_CPU_INSTANCE
     yield ""
     yield "# Hands over everything that has arrived at once; no delay."
-    yield "dynamic_batching { }"
+    yield PLAIN_BATCHING
 
 
 def _policy(source: Source, options: Options) -> Iterator[str]:
