@@ -42,6 +42,7 @@ def test_an_error_says_file_line_column_fault_and_remedy_in_one_line():
         ("dynamic_batching { ${block}, preserve_ordering: true }", "1:20", "${block}", "in dynamic_batching"),
         ("input [ { dims: [ 1, ${n} ] } ]", "1:22", "${n}", "in input[0].dims"),
         ("input [ { optional: true }, { dims: ${n} } ]", "1:37", "${n}", "in input[1].dims"),
+        ("input [ { optional: true }, ${more} ]", "1:29", "${more}", "in input"),
         ("input { optional: true } input { data_type: ${t} }", "1:45", "${t}", "in input[1].data_type"),
         ("input { reshape { shape: 1 } data_type: ${t} }", "1:41", "${t}", "in input.data_type"),
         ("input [ { reshape { shape: [ 1, ${n} ] } } ]", "1:33", "${n}", "in input[0].reshape.shape"),

@@ -67,7 +67,7 @@ def on_each_device(group: Config, backend_name: str) -> int | None:
 
 
 def counted(model: Model) -> Total | None:
-    """The number of instances; None where it has no groups, or what is left open leaves it to chance."""
+    """The number of instances; None without groups, and where a count is left to the machine or to a backend."""
     totals, each = {0}, 0
     for _, group in groups(model):
         count, kind = on_each_device(group, backend(model)), group.get("kind", "KIND_AUTO")
@@ -83,7 +83,7 @@ def counted(model: Model) -> Total | None:
 
 
 def assumed(model: Model) -> int:
-    """The number where Triton starts one wherever the choice is its own, on a machine with one GPU or none."""
+    """The number, where whatever is left to the machine or to a backend counts as one."""
     if (found := counted(model)) is not None:
         return found.nearest(0)
     written = (_places(group) * (on_each_device(group, backend(model)) or 1) for _, group in groups(model))
