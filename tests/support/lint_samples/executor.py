@@ -7,7 +7,8 @@ from typing import Final
 
 from support.lint_samples.sample import (
     LANE_CONFIG,
-    SCORER,
+    LEVELS_BLOCK,
+    SCORER_BLOCK,
     SCORER_CONFIG,
     SCORER_MODEL,
     WITH_ENSEMBLE,
@@ -24,9 +25,6 @@ from support.lint_samples.sample import (
 
 _ONE_CPU: Final = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 _PLAIN: Final = "dynamic_batching { }"
-_POLICIES: Final = "priority_queue_policy { key: 1 value { } } priority_queue_policy { key: 2 value { } }"
-_LEVELS: Final = f"dynamic_batching {{ priority_levels: 2 default_priority_level: 2 {_POLICIES} }}"
-_SCORER_BLOCK: Final = SCORER[SCORER.index("dynamic_batching") :].rstrip()
 _X: Final = '{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }'
 _ORDER: Final = "  preserve_ordering: true\n"
 
@@ -34,16 +32,19 @@ SAMPLES: Final = (
     sample(
         "PR101",
         "plain block",
-        scorer(_SCORER_BLOCK, _PLAIN),
-        fix=(scorer(_PLAIN, _LEVELS, f"{_LEVELS} in place of {_PLAIN} in scorer"),),
+        scorer(SCORER_BLOCK, _PLAIN),
+        fix=(scorer(_PLAIN, LEVELS_BLOCK, f"{LEVELS_BLOCK} in place of {_PLAIN} in scorer"),),
     ),
     sample(
-        "PR101", "no block", scorer(_SCORER_BLOCK, ""), fix=(Edit(SCORER_CONFIG, "", _LEVELS, f"{_LEVELS} in scorer"),)
+        "PR101",
+        "no block",
+        scorer(SCORER_BLOCK, ""),
+        fix=(Edit(SCORER_CONFIG, "", LEVELS_BLOCK, f"{LEVELS_BLOCK} in scorer"),),
     ),
     sample(
         "PR101",
         "block with something else",
-        scorer(_SCORER_BLOCK, "dynamic_batching { preferred_batch_size: [ 4 ] }"),
+        scorer(SCORER_BLOCK, "dynamic_batching { preferred_batch_size: [ 4 ] }"),
         fix=tuple(
             scorer("preferred_batch_size: [ 4 ]", f"preferred_batch_size: [ 4 ] {line}", line)
             for line in (
@@ -117,7 +118,7 @@ SAMPLES: Final = (
         "PR107",
         "",
         policy('"levels"', '"plain"'),
-        scorer(_SCORER_BLOCK, "dynamic_batching { preserve_ordering: true }"),
+        scorer(SCORER_BLOCK, "dynamic_batching { preserve_ordering: true }"),
         fix=(scorer(" preserve_ordering: true", ""),),
     ),
     sample(
@@ -136,7 +137,7 @@ SAMPLES: Final = (
         "PR109",
         "plain",
         policy('"levels"', '"plain"'),
-        scorer(_SCORER_BLOCK, "dynamic_batching { default_queue_policy { max_queue_size: 8 } }"),
+        scorer(SCORER_BLOCK, "dynamic_batching { default_queue_policy { max_queue_size: 8 } }"),
         fix=(scorer(" max_queue_size: 8", ""),),
     ),
     sample(
@@ -198,8 +199,8 @@ SAMPLES: Final = (
     sample(
         "PR115",
         "sequences",
-        scorer(_SCORER_BLOCK, "sequence_batching { }"),
-        fix=(scorer("sequence_batching { }", _LEVELS),),
+        scorer(SCORER_BLOCK, "sequence_batching { }"),
+        fix=(scorer("sequence_batching { }", LEVELS_BLOCK),),
         shows=Failure("correlation ID"),
     ),
     with_line(

@@ -176,6 +176,12 @@ ensemble_scheduling {
 }
 """
 
+_POLICIES = "priority_queue_policy { key: 1 value { } } priority_queue_policy { key: 2 value { } }"
+LEVELS_BLOCK = f"dynamic_batching {{ priority_levels: 2 default_priority_level: 2 {_POLICIES} }}"
+"""The block of an executor with two levels, as a fix writes it."""
+
+SCORER_BLOCK = SCORER[SCORER.index("dynamic_batching") :].rstrip()
+
 SCORER_CONFIG = "scorer/config.pbtxt"
 SCORER_MODEL = "scorer/1/model.py"
 LANE_CONFIG = "lane/config.pbtxt"

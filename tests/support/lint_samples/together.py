@@ -9,7 +9,8 @@ from support.lint_samples.sample import (
     CLEAN,
     LANE,
     LANE_POLICY,
-    SCORER,
+    LEVELS_BLOCK,
+    SCORER_BLOCK,
     WITH_ENSEMBLE,
     Edit,
     Failure,
@@ -21,9 +22,6 @@ from support.lint_samples.sample import (
 )
 
 _PLAIN: Final = "dynamic_batching { }"
-_POLICIES: Final = "priority_queue_policy { key: 1 value { } } priority_queue_policy { key: 2 value { } }"
-_LEVELS: Final = f"dynamic_batching {{ priority_levels: 2 default_priority_level: 2 {_POLICIES} }}"
-_SCORER_BLOCK: Final = SCORER[SCORER.index("dynamic_batching") :].rstrip()
 _SECOND: Final = {
     "second/config.pbtxt": LANE.replace('"lane"', '"second"'),
     "second/1/policy.toml": CLEAN[LANE_POLICY],
@@ -115,7 +113,7 @@ SAMPLES: Final = (
         "PR303",
         "plain",
         policy('"levels"', '"plain"'),
-        scorer(_SCORER_BLOCK, _PLAIN),
+        scorer(SCORER_BLOCK, _PLAIN),
         files=WITH_ENSEMBLE,
         fix=(
             policy(
@@ -123,7 +121,7 @@ SAMPLES: Final = (
                 'mode = "levels"\nshared_executor = true\n',
                 'mode = "levels" and shared_executor = true in lane/1/policy.toml',
             ),
-            scorer(_PLAIN, _LEVELS),
+            scorer(_PLAIN, LEVELS_BLOCK),
         ),
     ),
     sample(

@@ -8,6 +8,7 @@ whatever lies there, nothing waits, nothing large is read, and nothing but a mis
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from priority_router.ops.rules.models import Model, OnnxTensors, Repository
 MOST_BYTES: Final = 1_000_000
 """Of a file that is read as text: many times what anybody writes, and still read within seconds."""
 
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _RULES: Final = {"unknown_field": rules.UNKNOWN_FIELD, "placeholder": rules.PLACEHOLDER}
 """Of the kinds of faults that have a rule of their own."""
 
@@ -56,6 +58,11 @@ class Contents:
         return Repository(self.models, frozenset(self.unreadable), thread_pool_size)
 
 
+def is_address(path: Path) -> bool:
+    """Whether Triton would take a path for one of another machine, which Python takes for a relative path."""
+    return _ADDRESS.match(str(path)) is not None
+
+
 def check_repositories(repositories: Sequence[Path]) -> None:
     """Refuses what cannot be a repository.
 
@@ -64,7 +71,7 @@ def check_repositories(repositories: Sequence[Path]) -> None:
     """
     seen: set[Path] = set()
     for repository in repositories:
-        if ":/" in str(repository):
+        if is_address(repository):
             raise SetupError(f"model repository {repository}: only folders of this machine are read; copy it to one")
         try:
             if not repository.is_dir():

@@ -12,6 +12,7 @@ from priority_router.ops.rules.catalogue import router as rules
 from priority_router.ops.rules.configs import (
     ONE_CPU_INSTANCE,
     PLAIN_BATCHING,
+    Tensor,
     at,
     batching,
     config_file,
@@ -26,7 +27,11 @@ from priority_router.ops.rules.configs import (
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model
 
-_CLASS: Final = f'{{ name: "{CLASS_TENSOR}" data_type: TYPE_STRING dims: [ 1 ] optional: true }}'
+_OWN: Final = (
+    ("input", Tensor(0, CLASS_TENSOR, "TYPE_STRING", (1,), (1,), optional=True)),
+    *(("output", Tensor(0, name, "TYPE_INT64", (1,), (1,), optional=False)) for name in sorted(TIMING_OUTPUTS)),
+)
+"""Tensors that a router has besides its executor's, wherever they stand."""
 
 
 def check(router: Model) -> Iterator[Finding]:
@@ -155,28 +160,24 @@ def _extras(router: Model) -> Iterator[Finding]:
 def _own_tensors(router: Model) -> Iterator[Finding]:
     """``CLASS`` and the two times."""
     file = config_file(router)
-    inputs = tensors(router, "input")
-    wanted = [
-        ("input", CLASS_TENSOR, "TYPE_STRING"),
-        *(("output", name, "TYPE_INT64") for name in sorted(TIMING_OUTPUTS)),
-    ]
-    for kind, name, data_type in wanted:
-        tensor = tensors(router, kind).get(name)
-        if tensor is not None and (tensor.data_type, tensor.dims) != (data_type, (1,)):
-            right = _CLASS if name == CLASS_TENSOR else f'{{ name: "{name}" data_type: {data_type} dims: [ 1 ] }}'
+    for kind, right in _OWN:
+        tensor = tensors(router, kind).get(right.name)
+        if tensor is not None and (tensor.data_type, tensor.dims) != (right.data_type, right.dims):
             yield Finding(
                 rules.OWN_TENSORS,
                 at(router, kind, tensor.index),
-                f"{name} is {tensor.data_type} {list(tensor.dims)} in {file}, and must be {data_type} [1]: the router "
-                "does not load",
-                f"write {right} in {file}",
+                f"{right.name} is {tensor.data_type} {list(tensor.dims)} in {file}, and must be {right.data_type} "
+                f"{list(right.dims)}: the router does not load",
+                f"write {right.entry()} in {file}",
             )
     if router.policy is None or all(source.kind is not SourceKind.TENSOR for source in router.policy.class_sources):
         return
-    tensor = inputs.get(CLASS_TENSOR)
+    tensor = tensors(router, "input").get(CLASS_TENSOR)
     if tensor is None:
         what = f"{file} has no input {CLASS_TENSOR}, which class_sources names: requests that bring it are refused"
-        yield Finding(rules.CLASS_INPUT, at(router, "input"), what, f"write {_CLASS} among the inputs in {file}")
+        yield Finding(
+            rules.CLASS_INPUT, at(router, "input"), what, f"write {_OWN[0][1].entry()} among the inputs in {file}"
+        )
     elif not tensor.optional:
         what = f"{CLASS_TENSOR} is not optional in {file}: requests without it are refused"
         fix = f"write optional: true for {CLASS_TENSOR} in {file}"

@@ -7,7 +7,6 @@ Law: reads only. Whatever a router cannot serve is refused here, with file, line
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -17,6 +16,7 @@ from priority_router import policy_fields
 from priority_router.config import POLICY_FILE
 from priority_router.errors import SetupError
 from priority_router.interface import BACKEND
+from priority_router.ops.lint.reading import is_address
 from priority_router.ops.pbtxt import document as pbtxt
 from priority_router.ops.pbtxt.document import Document
 from priority_router.ops.rules import backends, configs
@@ -30,8 +30,6 @@ from priority_router.ops.wrap.tensors import Tensor
 
 ROUTER_VERSION: Final = "1"
 """Of a router that wrap writes: its version folder."""
-
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 COMPLETED_BATCH_SIZE: Final = 4
 """What Triton's onnxruntime backend takes where it completes a configuration (its ``default-max-batch-size``)."""
@@ -106,12 +104,12 @@ def check_name(name: str, what: str, remedy: str) -> None:
 
 
 def check_local(path: Path) -> None:
-    """Refuses what Triton would take and Python would take for a relative path.
+    """Refuses addresses of other machines.
 
     Raises:
         SetupError: it is an address.
     """
-    if _ADDRESS.match(str(path)):
+    if is_address(path):
         raise SetupError(f"{path}: only folders of this machine can be read and written; copy the model to one")
 
 
