@@ -21,11 +21,11 @@ from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
+from priority_router.ops.rules.configs import BATCHES_PER_REQUEST
 from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
 from priority_router.ops.server.serve import READY_SECONDS
 from priority_router.ops.server.watch import SILENT_SECONDS
 from priority_router.ops.wrap.options import TEACHING_CLASSES
-from priority_router.ops.wrap.router_files import BATCHES_PER_REQUEST
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY, DEFAULT_MAX_FILL_SLOWDOWN
 from priority_router.runtime import cancels, housekeeping, watch
 from support.modules import load_module

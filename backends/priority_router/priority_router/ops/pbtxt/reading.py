@@ -33,6 +33,10 @@ _REMEDIES: Final = (
 """Protobuf's own sentences, and what helps."""
 
 _CUT_BY_COMMENT: Final = re.compile(r"[\w.+-]+#")
+_HIDDEN_IN_COMMENT: Final = re.compile(r"[^\s#][ \t]*#\w[^\n]*\n\s*\Z")
+_IS_COMMENT: Final = "; what follows # is a comment"
+_MOST_HIDDEN: Final = 1000
+"""Characters in front of a fault that are looked through for a comment that was meant as a value."""
 
 _MOST_WORDS: Final = 200
 """Characters of a sentence of protobuf's."""
@@ -89,10 +93,8 @@ class _Examination:
         found = outline(message, model_config_pb2.ModelConfig.DESCRIPTOR)
         left_out = [misfit.span for misfit in found.misfits]
         for misfit in found.misfits:
-            fix = misfit.fix
-            if _CUT_BY_COMMENT.match(self._text, misfit.start):
-                fix = f"{fix}; what follows # is a comment"
-            self._fault(misfit.start, misfit.kind, misfit.what, fix)
+            cut = _CUT_BY_COMMENT.match(self._text, misfit.start)
+            self._fault(misfit.start, misfit.kind, misfit.what, f"{misfit.fix}{_IS_COMMENT if cut else ''}")
         self._placeholders(tokens)
         self._undecodable(tokens)
         if self._faults or broken:
@@ -100,7 +102,8 @@ class _Examination:
         closing = broken.closing if broken else ""
         config = self._parsed(f"{_blanked(self._text[: message.span.end], left_out)}{closing}")
         if broken and not self._stands_at(broken.offset):
-            self._fault(broken.offset, "syntax", broken.what, broken.fix)
+            hidden = _HIDDEN_IN_COMMENT.search(self._text[max(0, broken.offset - _MOST_HIDDEN) : broken.offset])
+            self._fault(broken.offset, "syntax", broken.what, f"{broken.fix}{_IS_COMMENT if hidden else ''}")
         if self._faults:
             return sorted(self._faults, key=lambda fault: (fault.line, fault.column))
         return Reading(config, message, found, self._lines)
