@@ -14,7 +14,7 @@ from priority_router.errors import SetupError
 from priority_router.ops.command_line import Terminated
 from priority_router.ops.wrap import copying, write
 from priority_router.ops.wrap.write import NewContent, NewFolder
-from support.bare_models import model, snapshot
+from support.bare_models import IDENTITY, model, snapshot
 
 CALLS = (
     *((os, name) for name in ("mkdir", "chmod", "rename", "replace", "link", "unlink", "open", "chown", "symlink")),
@@ -47,9 +47,9 @@ def carry_out(repository, into=None):
         copying.place_files(folder, {}, {Path("config.pbtxt"): b"r", Path("1/policy.toml"): b"p"})
 
     files = [
-        NewContent(into / "executor" / "config.pbtxt", b"changed"),
-        NewContent(into / "router" / "1" / "policy.toml", b"changed"),
-        NewContent(into / "router" / "2" / "new.toml", b"new"),
+        NewContent(into / "executor" / "config.pbtxt", b"changed", IDENTITY.encode()),
+        NewContent(into / "router" / "1" / "policy.toml", b"changed", b"old"),
+        NewContent(into / "router" / "2" / "new.toml", b"new", None),
     ]
     folders = [NewFolder(into / "model", fill), NewFolder(into / "model_router", fill_router)]
     write.carry_out(into, folders, files if into == repository else [])
@@ -296,3 +296,25 @@ def test_what_somebody_else_made_meanwhile_is_left_alone(tmp_path, monkeypatch):
         carry_out(repository)
     assert (repository / "model").is_dir()
     assert not (repository / "model_router").exists()
+
+
+@pytest.mark.parametrize("name", ["executor/config.pbtxt", "router/2/new.toml"])
+def test_what_somebody_edited_meanwhile_is_left_alone(tmp_path, monkeypatch, name):
+    repository = world(tmp_path)
+    before = snapshot(tmp_path)
+    real = write.write_file
+
+    def edit(place, *rest):
+        real(place, *rest)
+        if not (repository / name).exists() or (repository / name).read_bytes() == IDENTITY.encode():
+            (repository / name).parent.mkdir(exist_ok=True)
+            (repository / name).write_bytes(b"edited")
+
+    monkeypatch.setattr(write, "write_file", edit)
+    with pytest.raises(SetupError, match=f"nothing is changed: .*{name}: was changed by somebody else meanwhile; run"):
+        carry_out(repository)
+    after = snapshot(tmp_path)
+    assert after.pop(f"repository/{name}")[1] == b"edited"
+    before.pop(f"repository/{name}", None)
+    after.pop("repository/router/2", None)
+    assert after == before

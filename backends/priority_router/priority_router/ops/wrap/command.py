@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from priority_router.errors import SetupError
 from priority_router.ops import command_line
 from priority_router.ops.rules.finding import CONFIG_FILE
-from priority_router.ops.wrap import findings, next_steps, options, plan
+from priority_router.ops.wrap import findings, lock, next_steps, options, plan
 from priority_router.ops.wrap.findings import Findings
 from priority_router.ops.wrap.options import Options, WantedClass
 from priority_router.ops.wrap.plan import POLICY, Plan, State
@@ -30,7 +30,7 @@ def main(words: Sequence[str]) -> int:
         PriorityRouterError: nothing was written; the text says why.
     """
     wanted = options.parse(words)
-    with command_line.interrupted_by_sigterm():
+    with command_line.interrupted_by_sigterm(), lock.held(wanted.repository):
         try:
             made = plan.make(wanted)
             found = findings.of(made)

@@ -25,7 +25,7 @@ from priority_router.ops.pbtxt.edit import Merge, merge_batching
 from priority_router.ops.pbtxt.error import PbtxtError
 from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
-from priority_router.ops.wrap import copying, write
+from priority_router.ops.wrap import copying, reading, write
 from priority_router.ops.wrap import source as sources
 from priority_router.ops.wrap.options import Options
 from priority_router.ops.wrap.router_files import RouterFiles, batching, router_files
@@ -185,7 +185,12 @@ def _executor(source: Source, place: Path, text: str) -> Part:
         if text == source.document.text:
             return Part(place, State.UNCHANGED)
         change = TextChange(file, source.document.text, file, text)
-        return Part(place, State.EDITED, files=(NewContent(file, content),), texts=(change,))
+        return Part(
+            place,
+            State.EDITED,
+            files=(NewContent(file, content, source.document.text.encode("utf-8", "surrogateescape")),),
+            texts=(change,),
+        )
     if os.path.lexists(place):
         if not place.is_dir():
             raise SetupError(f"{place}: is in the way of the model and is no folder; move it away")
@@ -230,7 +235,7 @@ def _label(source: Source, place: Path, label: str) -> Path | None:
 
 def _router(source: Source, place: Path, files: RouterFiles, labels: Mapping[str, Path], options: Options) -> Part:
     wanted = {CONFIG_FILE: files.config.encode(), POLICY: files.policy.encode()}
-    wanted |= {label: path.read_bytes() for label, path in labels.items()}
+    wanted |= {label: reading.content(path, reading.MOST_LABEL_BYTES) or b"" for label, path in labels.items()}
     texts = {CONFIG_FILE: files.config, POLICY: files.policy}
     if not os.path.lexists(place):
         changes = tuple(TextChange(None, "", place / name, text) for name, text in texts.items())
@@ -240,17 +245,18 @@ def _router(source: Source, place: Path, files: RouterFiles, labels: Mapping[str
 
         return Part(place, State.NEW, folders=(NewFolder(place, fill),), texts=changes)
     _check_router(place)
-    changed = [name for name, content in wanted.items() if _content(place / name) != content]
+    before = {name: _content(place, name) for name in wanted}
+    changed = [name for name, content in wanted.items() if before[name] != content]
     if not changed:
         return Part(place, State.UNCHANGED)
     if not options.force:
-        _check_ours(place, changed)
-        _check_policy(place, source.name, files.policy if options.teaching else None)
+        _check_ours(place, {name: before[name] for name in changed})
+        _check_policy(place, before[POLICY], source.name, files.policy if options.teaching else None)
     return Part(
         place,
         State.EDITED,
-        files=tuple(NewContent(place / name, wanted[name]) for name in changed),
-        texts=tuple(_changed(place / name, texts[name]) for name in changed if name in texts),
+        files=tuple(NewContent(place / name, wanted[name], before[name]) for name in changed),
+        texts=tuple(_changed(place / name, before[name], texts[name]) for name in changed if name in texts),
     )
 
 
@@ -269,15 +275,16 @@ def _check_router(place: Path) -> None:
 
 
 def _is_router(config: Path) -> bool:
+    text = _text(reading.content(config))
     try:
-        return bool(Document.read(config).config.backend == BACKEND)
+        return bool(Document.parse(text, str(config)).config.backend == BACKEND)
     except PbtxtError:
-        return is_sealed(_text(config))
+        return is_sealed(text)
 
 
-def _check_ours(place: Path, changed: Sequence[str]) -> None:
+def _check_ours(place: Path, changed: Mapping[str, bytes | None]) -> None:
     """Refuses to overwrite what somebody else has written."""
-    edited = [name for name in changed if (place / name).exists() and not is_sealed(_text(place / name))]
+    edited = [name for name, before in changed.items() if before is not None and not is_sealed(_text(before))]
     if edited:
         raise SetupError(
             f"{place}: {_some(edited)} was edited, or not written by this command; --force overwrites (--dry-run "
@@ -285,16 +292,17 @@ def _check_ours(place: Path, changed: Sequence[str]) -> None:
         )
 
 
-def _check_policy(place: Path, executor: str, teaching: str | None) -> None:
+def _check_policy(place: Path, policy: bytes | None, executor: str, teaching: str | None) -> None:
     """Refuses to lose what an earlier run was told.
 
     Args:
         place: of the router.
+        policy: that it has; None: none.
         executor: that it is to call.
         teaching: its new policy where that has teaching values.
     """
     try:
-        before = tomllib.loads(_text(place / POLICY))
+        before = tomllib.loads(_text(policy))
     except tomllib.TOMLDecodeError:
         return
     if before.get("executor", executor) != executor:
@@ -309,19 +317,17 @@ def _check_policy(place: Path, executor: str, teaching: str | None) -> None:
         )
 
 
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
+def _content(router: Path, name: str) -> bytes | None:
+    most = reading.MOST_BYTES if name in (CONFIG_FILE, POLICY) else reading.MOST_LABEL_BYTES
+    return reading.content(router / name, most)
 
 
-def _text(path: Path) -> str:
-    return (_content(path) or b"").decode("utf-8", "surrogateescape")
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "surrogateescape")
 
 
-def _changed(path: Path, after: str) -> TextChange:
-    return TextChange(path if path.exists() else None, _text(path), path, after)
+def _changed(path: Path, before: bytes | None, after: str) -> TextChange:
+    return TextChange(None if before is None else path, _text(before), path, after)
 
 
 def _quoted(path: Path) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.ops.wrap import reading
 
 FOLDER_MODE: Final = 0o755
 FILE_MODE: Final = 0o644
@@ -49,10 +50,12 @@ class NewContent:
     Attributes:
         place: where; where that is a link, the file that it leads to is changed and the link stays.
         content: all of it.
+        before: what it is to replace; None for a new file. Anything else there is left alone.
     """
 
     place: Path
     content: bytes
+    before: bytes | None
 
 
 def write_file(place: Path, content: bytes, mode: int = FILE_MODE) -> None:
@@ -117,7 +120,7 @@ def _carry_out(work: _Work, repository: Path, folders: Sequence[NewFolder], file
     for file in files:
         place = file.place.resolve()
         work.make_folders(place.parent)
-        moves.append(_draft(work, place, file.content))
+        moves.append(_draft(work, place, file))
     for move in moves:
         work.moves.append(move)
         move.go()
@@ -144,12 +147,12 @@ def _staging(work: _Work, repository: Path) -> Path:
     raise AssertionError("unreachable")
 
 
-def _draft(work: _Work, place: Path, content: bytes) -> _FileMove:
+def _draft(work: _Work, place: Path, file: NewContent) -> _FileMove:
     token = secrets.token_hex(8)
     draft, old = (place.with_name(f"{_PREFIX}{token}.{what}") for what in ("new", "old"))
     work.scratch += [draft, old]
     before = os.stat(place) if place.exists() else None
-    write_file(draft, content)
+    write_file(draft, file.content)
     if before is not None:
         # Where a file cannot be given to its owner, its new owner can still write it.
         with contextlib.suppress(OSError):
@@ -159,7 +162,7 @@ def _draft(work: _Work, place: Path, content: bytes) -> _FileMove:
             os.link(place, old)
         except OSError:  # a file system without hard links
             shutil.copy2(place, old)
-    return _FileMove(draft, place, old if before is not None else None)
+    return _FileMove(draft, place, old if before is not None else None, file.before)
 
 
 class _Move:
@@ -198,8 +201,11 @@ class _FileMove(_Move):
     draft: Path
     place: Path
     old: Path | None
+    before: bytes | None
 
     def go(self) -> None:
+        if reading.content(self.place, reading.MOST_LABEL_BYTES) != self.before:
+            raise FileExistsError(None, "was changed by somebody else meanwhile; run it again", str(self.place))
         os.replace(self.draft, self.place)
 
     def undo(self) -> None:
