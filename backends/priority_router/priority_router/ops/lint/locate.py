@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,7 @@ class Locator:
         if place.file == CONFIG_FILE:
             document = self._contents.documents.get(place.model)
             return document.position(place.path) if document is not None else None
-        if place.file.endswith(".toml") and self.file(place).is_file():
+        if place.file.endswith(".toml") and os.path.isfile(self.file(place)):
             found = None
             if finding.rule is POLICY_UNUSABLE:
                 found = self._of_error(self.file(place), self._contents.models[place.model].policy_error)

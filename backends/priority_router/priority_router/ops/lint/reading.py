@@ -17,13 +17,13 @@ from typing import Final
 
 from priority_router.config import POLICY_FILE, load_policy
 from priority_router.errors import PolicyError, SetupError
-from priority_router.ops.lint import onnx_tensors
+from priority_router.ops.lint import model_files
 from priority_router.ops.pbtxt.document import Document, Position, faults, read_text
 from priority_router.ops.pbtxt.error import PbtxtError
-from priority_router.ops.rules import backends, configs
+from priority_router.ops.rules import configs
 from priority_router.ops.rules.catalogue import files as rules
 from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
-from priority_router.ops.rules.models import Model, OnnxTensors, Repository
+from priority_router.ops.rules.models import Model, Repository
 
 MOST_BYTES: Final = 1_000_000
 """Of a file that is read as text: many times what anybody writes, and still read within seconds."""
@@ -105,7 +105,7 @@ def read(repositories: Sequence[Path]) -> Contents:
                 _add(contents, Finding(rules.DUPLICATE, Place(name, ""), what, "rename or remove one of the two"))
                 continue
             contents.folders[name] = folder
-            _read_model(name, folder, contents)
+            _look_at(name, folder, contents)
     return contents
 
 
@@ -117,17 +117,23 @@ def _folders(repository: Path, contents: Contents) -> Iterator[tuple[str, Path]]
         except OSError as error:
             contents.folders.setdefault(path.name, path)
             contents.unreadable.add(path.name)
-            _add(contents, _dead_link(path.name, "", path, error, "no model of this repository"))
+            _add(contents, _not_there(path.name, "", path, error, "no model of this repository"))
+
+
+def _look_at(name: str, folder: Path, contents: Contents) -> None:
+    """Reads a model; whatever keeps that from being done concerns no other model."""
+    try:
+        _read_model(name, folder, contents)
+    except (OSError, ValueError, RecursionError) as error:
+        contents.models.pop(name, None)
+        contents.unreadable.add(name)
+        reason = getattr(error, "strerror", None) or str(error)
+        what = f"the folder of {name} cannot be read ({reason})"
+        _add(contents, Finding(rules.UNPARSABLE, Place(name, ""), what, "let the server's user read it"))
 
 
 def _read_model(name: str, folder: Path, contents: Contents) -> None:
-    try:
-        files = frozenset(_files(name, folder, contents))
-    except OSError as error:
-        contents.unreadable.add(name)
-        what = f"the folder of {name} cannot be read ({error.strerror})"
-        _add(contents, Finding(rules.UNPARSABLE, Place(name, ""), what, "let the server's user read it"))
-        return
+    files = frozenset(_files(name, folder, contents))
     config: Mapping[str, object] = {}
     if CONFIG_FILE in files:
         document = _read_config(name, folder / CONFIG_FILE, contents)
@@ -156,14 +162,26 @@ def _read_model(name: str, folder: Path, contents: Contents) -> None:
 def _with_version(model: Model, folder: Path, version: str, contents: Contents) -> Model:
     """What lies in the version that is looked at: the highest that serves."""
     if not model.is_router:
-        return replace(model, onnx=_read_onnx(model, folder / version, contents))
+        for finding in model_files.check(model, folder):
+            _add(contents, finding)
+        found = model_files.onnx(model, folder / version)
+        if isinstance(found, Finding):
+            _add(contents, found)
+        elif isinstance(found, str):
+            contents.remarks.append(found)
+        else:
+            return replace(model, onnx=found)
+        return model
     name = f"{version}/{POLICY_FILE}"
     model = replace(model, policy_file=name)
     path, where = folder / name, f"{model.name}/{name}"
     if name not in (model.files or ()):
         return model
-    if reason := _no_file(path):
-        return replace(model, policy_error=f"{where} {reason}; write it as a file")
+    if link := model_files.dead_link(model.name, name, path, "the router does not load"):
+        _add(contents, link)
+        return model
+    if reason := model_files.not_opened(path):
+        return replace(model, policy_error=f"{where} {reason}; write it as a file that the server's user may read")
     if _is_large(path, where, contents):
         return model
     try:
@@ -172,25 +190,9 @@ def _with_version(model: Model, folder: Path, version: str, contents: Contents) 
         return replace(model, policy_error=f"{where}: {str(error).removeprefix(f'{path}: ')}")
 
 
-def _read_onnx(model: Model, folder: Path, contents: Contents) -> OnnxTensors | None:
-    if configs.backend(model) != backends.ONNX_BACKEND:
-        return None
-    path = backends.onnx_file(folder, configs.text(model, "default_model_filename"))
-    if not path.is_file():
-        return None
-    where = f"{model.name}/{folder.name}/{path.name}"
-    try:
-        return onnx_tensors.read(path)
-    except (OSError, onnx_tensors.OnnxError) as error:
-        contents.remarks.append(f"{where}: {error}")
-    except ModuleNotFoundError:
-        contents.remarks.append(f"{where}: that needs the package onnx")
-    return None
-
-
 def _read_config(name: str, path: Path, contents: Contents) -> Document | None:
     where = f"{name}/{CONFIG_FILE}"
-    if reason := _no_file(path):
+    if reason := model_files.not_opened(path):
         _add(contents, Finding(rules.UNPARSABLE, Place(name), f"{where} {reason}", "write it as a file"))
         return None
     if _is_large(path, where, contents):
@@ -235,7 +237,7 @@ def _files(name: str, folder: Path, contents: Contents) -> Iterator[str]:
         try:
             is_folder = stat.S_ISDIR(path.stat().st_mode)
         except OSError as error:
-            _add(contents, _dead_link(name, path.name, path, error, f"{name}"))
+            _add(contents, _not_there(name, path.name, path, error, f"{name}"))
             continue
         yield path.name
         if is_folder:
@@ -246,16 +248,8 @@ def _versions(folder: Path) -> Iterator[str]:
     """Names of version folders, as Triton takes them: without leading zeros."""
     for path in folder.iterdir():
         name = path.name
-        if name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") and path.is_dir():
+        if name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") and os.path.isdir(path):
             yield name
-
-
-def _no_file(path: Path) -> str:
-    """Why it is not opened: opening a pipe waits for its writer."""
-    mode = path.stat().st_mode
-    if stat.S_ISREG(mode):
-        return ""
-    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
 
 
 def _is_large(path: Path, where: str, contents: Contents) -> bool:
@@ -266,10 +260,12 @@ def _is_large(path: Path, where: str, contents: Contents) -> bool:
     return size > MOST_BYTES
 
 
-def _dead_link(model: str, file: str, path: Path, error: OSError, lost: str) -> Finding:
-    target = f" to {os.readlink(path)}" if path.is_symlink() else ""
-    what = f"{path.name} is a link{target} that leads nowhere ({error.strerror}): Triton gives up and loads {lost}"
-    return Finding(rules.DEAD_LINK, Place(model, file), what, f"remove the link {path}, or correct it")
+def _not_there(model: str, file: str, path: Path, error: OSError, lost: str) -> Finding:
+    """What is in a folder and cannot be looked at, by which Triton gives up the folder."""
+    if link := model_files.dead_link(model, file, path, f"Triton gives up and loads {lost}"):
+        return link
+    what = f"{path.name} cannot be looked at ({error.strerror}): Triton gives up and loads {lost}"
+    return Finding(rules.UNPARSABLE, Place(model, file), what, "let the server's user read it")
 
 
 def _add(contents: Contents, finding: Finding, position: Position | None = None) -> None:

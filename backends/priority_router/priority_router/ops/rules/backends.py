@@ -15,6 +15,7 @@ from typing import Final
 
 ONNX_BACKEND: Final = "onnxruntime"
 ONNX_FILE: Final = "model.onnx"
+PYTHON_BACKEND: Final = "python"
 TENSORRT_BACKEND: Final = "tensorrt"
 ENSEMBLE_PLATFORM: Final = "ensemble"
 
@@ -42,7 +43,7 @@ _FORMATS: Final = (
     _Format("openvino", "model.xml", ("",)),
     _Format("pytorch", "model.pt", ("pytorch_libtorch", "libtorch", "")),
     _Format("pytorch", "model.pt2", ("torch_aoti",)),
-    _Format("python", "model.py", ("",)),
+    _Format(PYTHON_BACKEND, "model.py", ("",)),
 )
 """In the order in which Triton looks for them."""
 

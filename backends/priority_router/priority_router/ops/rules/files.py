@@ -41,7 +41,7 @@ def _versions(model: Model) -> Iterator[Finding]:
     served = served_versions(model)
     if model.files is None or served is None:
         return
-    file = _model_file(model)
+    file = model_file(model)
     if not served:
         present = joined([str(version) for version in model.versions]) if model.versions else "none"
         yield Finding(
@@ -71,8 +71,8 @@ def _folder_fix(model: Model, file: str) -> str:
     return f"make the folder {model.name}/1, {inside}"
 
 
-def _model_file(model: Model) -> str:
-    """The file that a version needs; empty where that cannot be told."""
+def model_file(model: Model) -> str:
+    """The file or folder that a version needs; empty where that cannot be told."""
     if any(model.config.get(key) for key in ("ensemble_scheduling", "cc_model_filenames", "runtime")):
         return ""
     usual = backends.file_of(backend(model), text(model, "platform"))

@@ -97,7 +97,8 @@ DEAD_LINK: Final = Rule(
     "PR013",
     Severity.ERROR,
     "Link that leads nowhere",
-    "Triton gives up the whole folder that such a link is in: the model, or every model of the repository.",
+    "Triton gives up the whole folder that such a link is in: the model, or every model of the repository. In a "
+    "version folder it stands for a file without which the model does not load.",
     "Remove the link, or correct it.",
 )
 UNKNOWN_PLATFORM: Final = Rule(
