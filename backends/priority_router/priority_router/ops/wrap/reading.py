@@ -27,25 +27,26 @@ def content(path: Path, most: int = MOST_BYTES) -> bytes | None:
         OSError: it cannot be read.
     """
     try:
+        _check(path, os.stat(path), most)  # without opening it, which a pipe's writer would notice
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        if not os.path.exists(path) or stat.S_ISREG(os.stat(path).st_mode):
-            raise
-        raise SetupError(f"{path}: {kind(os.stat(path).st_mode)}; put a file in its place, or move it away") from error
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise SetupError(f"{path}: {kind(found.st_mode)}; put a file in its place, or move it away")
-        if found.st_size > most:
-            raise SetupError(
-                f"{path}: has {found.st_size / 1e6:.0f} MB, and wrap reads up to {most / 1e6:.0f}; correct it"
-            )
-        return file.read()
+    try:
+        _check(path, os.fstat(descriptor), most)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
-def kind(mode: int) -> str:
+def _check(path: Path, found: os.stat_result, most: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise SetupError(f"{path}: {_kind(found.st_mode)}; put a file in its place, or move it away")
+    if found.st_size > most:
+        raise SetupError(f"{path}: has {found.st_size / 1e6:.0f} MB, and wrap reads up to {most / 1e6:.0f}; correct it")
+
+
+def _kind(mode: int) -> str:
     """What something that is no file is, in words."""
     for test, word in (
         (stat.S_ISDIR, "a folder"),

@@ -24,7 +24,7 @@ from priority_router.ops.rules.backends import ONNX_BACKEND, ONNX_FILE, TENSORRT
 from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.rules.models import Model
 from priority_router.ops.server.layout import SAFE_PATH
-from priority_router.ops.wrap import bare, instances, onnx_file, tensors
+from priority_router.ops.wrap import bare, instances, onnx_file, reading, tensors
 from priority_router.ops.wrap.instances import Instances
 from priority_router.ops.wrap.tensors import Tensor
 
@@ -115,14 +115,15 @@ def check_local(path: Path) -> None:
 
 def _of_folder(path: Path, stated: int | None) -> Source:
     file = path / CONFIG_FILE
-    if not file.is_file():
+    content = reading.content(file)
+    if content is None:
         if any(path.glob(f"*/{CONFIG_FILE}")):
             raise SetupError(f"{path} is a model repository; name the folder of one model in it")
         raise SetupError(
             f"{path} has no {CONFIG_FILE}; write one. A server that serves the model without prints what it made up "
             f"for itself: {_ask_server(path.name)}"
         )
-    document = _document(file)
+    document = _document(content.decode("utf-8", "surrogateescape"), str(file))
     config = document.config
     name = config.name or os.path.basename(os.path.abspath(path))
     check_name(name, f"{path}: the model's name", "rename its folder, and name in its config.pbtxt, to")
@@ -153,16 +154,15 @@ def _of_folder(path: Path, stated: int | None) -> Source:
     return known
 
 
-def _document(file: Path) -> Document:
-    """Reads a configuration.
+def _document(text: str, file: str) -> Document:
+    """A configuration.
 
     Raises:
         SetupError: all of its faults, one per line.
     """
-    text = pbtxt.read_text(file)
-    if faults := pbtxt.faults(text, str(file)):
+    if faults := pbtxt.faults(text, file):
         raise SetupError("\n".join(map(str, faults)))
-    return Document.parse(text, str(file))
+    return Document.parse(text, file)
 
 
 def _refuse_kind(document: Document) -> None:
