@@ -161,3 +161,13 @@ def test_names_that_are_no_text_are_printed(repository, capsys):
     for form in ([], ["--json"], ["--sarif"]):
         assert lint(repository, *form) == 1
         assert r"\udcff" in capsys.readouterr().out or form == ["--sarif"]
+
+
+@pytest.mark.parametrize("words", [["models"], ["models", "--json"], ["models", "--sarif"], ["--explain", "PR103"]])
+def test_a_closed_stdout_is_status_2_and_said(repository, monkeypatch, capsys, words):
+    """As Python has it after ``>&-``."""
+    monkeypatch.chdir(repository.parent)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert lint(*words) == 2
+    err = capsys.readouterr().err
+    assert err == "priority-router lint: error: the report cannot be written (stdout is closed)\n"

@@ -31,6 +31,8 @@ def main(words: Sequence[str]) -> int:
     """
     parser = _parser()
     options = parser.parse_args(words)
+    if sys.stdout is None:
+        return _not_written(parser.prog, "stdout is closed")
     if options.explain is not None:
         try:
             return _write(explain.explain(options.explain), 0)
@@ -67,10 +69,14 @@ def _write(text: str, status: int) -> int:
         # Whoever read it has seen enough; Python would try again at its end, and fail the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"priority-router lint: error: the report cannot be written ({error.strerror})", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOT_CHECKED
+        return _not_written("priority-router lint", error.strerror)
     return status
+
+
+def _not_written(program: str, reason: str | None) -> int:
+    print(f"{program}: error: the report cannot be written ({reason})", file=sys.stderr)
+    return NOT_CHECKED
 
 
 def _parser() -> argparse.ArgumentParser:
