@@ -262,6 +262,14 @@ def test_a_huge_policy_is_not_read(repository):
     assert report.remarks == ("router/1/policy.toml: it has 50 MB, and lint reads up to 1",)
 
 
+@pytest.mark.parametrize("line", ["a{} = 1", "[a{}]", "x = {{ a{} = 1 }}"])
+def test_keys_of_thousands_of_parts_are_refused_and_not_read(repository, line):
+    path = repository / "router" / "1" / "policy.toml"
+    path.write_text(f"{path.read_text()}# {'.' * 200}\n{line.format('.a' * 100_000)}\n")
+    number = len(path.read_text().splitlines())
+    assert found(repository) == [(f"router/1/policy.toml:{number}:1", "PR005")]
+
+
 def test_what_may_not_be_read_is_said(repository, monkeypatch):
     """As root reads everything, the kernel's answer is made up."""
     listed = os.scandir

@@ -28,6 +28,9 @@ from priority_router.ops.rules.models import Model, Repository
 MOST_BYTES: Final = 1_000_000
 """Of a file that is read as text: many times what anybody writes, and still read within seconds."""
 
+MOST_DOTS: Final = 100
+"""In a line of a policy, whose keys have one at most; the time that TOML takes grows with their square."""
+
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _RULES: Final = {"unknown_field": rules.UNKNOWN_FIELD, "placeholder": rules.PLACEHOLDER}
 """Of the kinds of faults that have a rule of their own."""
@@ -184,10 +187,22 @@ def _with_version(model: Model, folder: Path, version: str, contents: Contents) 
         return replace(model, policy_error=f"{where} {reason}; write it as a file that the server's user may read")
     if _is_large(path, where, contents):
         return model
+    if number := _dotted_line(path):
+        error = f"{where}: not valid for a policy: more than {MOST_DOTS} dots in a line (at line {number}, column 1)"
+        return replace(model, policy_error=f"{error}; write each key on a line of its own")
     try:
         return replace(model, policy=load_policy(path))
     except PolicyError as error:
         return replace(model, policy_error=f"{where}: {str(error).removeprefix(f'{path}: ')}")
+
+
+def _dotted_line(path: Path) -> int:
+    """The first line of a policy that would take long to read, 0 where there is none."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.count(b".") > MOST_DOTS and not line.lstrip().startswith(b"#"):
+                return number
+    return 0
 
 
 def _read_config(name: str, path: Path, contents: Contents) -> Document | None:
