@@ -199,6 +199,27 @@ def test_a_reader_that_stops_reading_is_no_failure(source, repository, monkeypat
         os.close(before)
 
 
+def test_a_dry_run_that_cannot_print_fails_with_one_line(source, repository, monkeypatch, capfd):
+    words = ["wrap", str(source), "--into", str(repository), "--dry-run"]
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert cli.main(words) == 1
+    assert capfd.readouterr().err.startswith(
+        "priority-router wrap: error: standard output: No space left on device; --dry-run prints the changes there"
+    )
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(words) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("priority-router wrap: error: standard output is closed, where --dry-run prints the changes")
+    assert said.count("\n") == 1
+
+
+def test_a_dry_run_without_standard_error_prints_the_diff_alone(source, repository, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert command.main([str(source), "--into", str(repository), "--dry-run"]) == 0
+    assert {line[0] for line in capfd.readouterr().out.splitlines()} <= {"-", "+", "@", " "}
+
+
 def test_a_refusal_writes_nothing_and_ends_with_status_1(source, repository, capfd):
     (source / "config.pbtxt").write_text(IDENTITY + "max_batch_sise: 3\n")
     before = snapshot(repository.parent)

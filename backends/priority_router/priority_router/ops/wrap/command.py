@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,20 +42,38 @@ def main(words: Sequence[str]) -> int:
     report = "\n".join(_report(made, found)).encode("utf-8", "replace").decode()
     if wanted.dry_run:
         _print(made.diff())
-        print(report, file=sys.stderr)
+        _remark_aside(report)
     else:
         command_line.remark(report)
     return 0
 
 
 def _print(diff: str) -> None:
-    """Prints what may hold bytes of a file that are not UTF-8; whoever reads it may stop reading, as ``head`` does."""
-    sys.stdout.flush()
+    """Prints what may hold bytes of a file that are not UTF-8; whoever reads it may stop reading, as ``head`` does.
+
+    Raises:
+        SetupError: it cannot be printed.
+    """
+    if sys.stdout is None:  # closed by the shell
+        raise SetupError("standard output is closed, where --dry-run prints the changes; nothing is changed")
     try:
+        sys.stdout.flush()
         sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        # Python would try again at its end, and fail the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise SetupError(
+                f"standard output: {error.strerror}; --dry-run prints the changes there; nothing is changed"
+            ) from error
+
+
+def _remark_aside(report: str) -> None:
+    """Prints on standard error what nobody depends on."""
+    if sys.stderr is not None:  # where it is None, `print` would take standard output
+        with contextlib.suppress(OSError):
+            print(report, file=sys.stderr, flush=True)
 
 
 def _report(made: Plan, found: Findings) -> Iterator[str]:

@@ -36,5 +36,7 @@ def _lock(folder: int, repository: Path) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"priority-router wrap: waiting for another wrap in {repository}", file=sys.stderr, flush=True)
+        if sys.stderr is not None:
+            with contextlib.suppress(OSError):
+                print(f"priority-router wrap: waiting for another wrap in {repository}", file=sys.stderr, flush=True)
         fcntl.flock(folder, fcntl.LOCK_EX)
