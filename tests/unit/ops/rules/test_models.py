@@ -73,6 +73,11 @@ def test_a_router_of_which_nobody_knows_the_files_may_lack_its_policy():
     ("error", "what", "fix"),
     [
         ("f: mode = 'x; y' cannot be used; write z", "f: mode = 'x; y' cannot be used: the", "write z"),
+        (
+            "f: n = '1' cannot be used; write an integer: A; b.",
+            "f: n = '1' cannot be used: the",
+            "write an integer: A; b",
+        ),
         ("f: unknown key priority = 1: did you mean level?", "f: unknown key priority = 1: the", "did you mean level?"),
         ("f: unknown key a = 1: it belongs in [[class]]", "f: unknown key a = 1: the", "it belongs in [[class]]"),
         ("f: not valid TOML: at line 3", "f: not valid TOML: at line 3: the", "correct that in lane/1/policy.toml"),

@@ -120,8 +120,10 @@ def _policy(router: Model) -> Iterator[Finding]:
 
 def _parts(error: str) -> tuple[str, str]:
     """What a PolicyError finds wrong, and what it says to write, which stands last; empty where it says nothing."""
-    for mark in ("; ", ": did you mean", ": it belongs"):
+    for mark in (" cannot be used; ", "; ", ": did you mean", ": it belongs"):
         what, found, fix = error.rpartition(mark)
         if found:
-            return what, found.lstrip(":; ") + fix
+            end = " cannot be used" if mark == " cannot be used; " else ""
+            beginning = "" if mark.endswith("; ") else found.lstrip(": ")
+            return what + end, (beginning + fix).rstrip(".")
     return error, ""
