@@ -101,6 +101,15 @@ def test_the_steps_name_what_was_made(tmp_path, plain):
     assert "sweep" not in "\n".join(next_steps.lines(Path("r"), "front", unbatched, CLASSES, plain))
 
 
+def test_a_request_too_long_to_paste_is_left_to_probe(tmp_path):
+    inputs = ", ".join(f'{{ name: "X{number}" data_type: TYPE_FP32 dims: [ 4 ] }}' for number in range(100))
+    made = of(tmp_path / "m", IDENTITY.replace('{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }', inputs))
+    steps = list(next_steps.lines(Path("r"), "front", made, CLASSES, False))
+    ask = steps[steps.index("Ask, as fast:") + 1]
+    assert ask.startswith("  priority-router probe --model front --class fast  # ")
+    assert max(map(len, steps)) < 4000
+
+
 def test_many_instances_need_a_larger_pool(tmp_path):
     made = of(tmp_path / "m", IDENTITY.replace("count: 1", "count: 8"))
     assert "thread-pool-size=44" in "\n".join(next_steps.lines(Path("r"), "front", made, CLASSES, False))

@@ -54,10 +54,11 @@ def test_a_class(word, wanted):
         ("a", "LEVEL is 'a'; write a whole number"),
         ("a:", "LEVEL is ''; write a whole number"),
         ("a:x", "LEVEL is 'x'"),
-        ("a:0", "LEVEL is 0; write a value from 1"),
+        ("a:0", "LEVEL is 0; write 1 to 100, which wrap takes"),
         ("a:-1", "LEVEL is '-1'"),
         ("a:²", "LEVEL is '²'"),
-        ("a:101", "write at most 100"),
+        ("a:101", "LEVEL is 101; write 1 to 100, which wrap takes"),
+        ("a:4294967296", "LEVEL is 4294967296; write 1 to 100,"),
         ("a:99999999999999999999", "LEVEL is '99999999999999999999'"),
         (":1", "NAME is ''; write 1 to 64 letters"),
         ("a b:1", "NAME is 'a b'"),
@@ -116,6 +117,7 @@ def test_the_default_class_is_the_least_urgent_one_or_the_one_named():
         (("--instances", "4097"), "write a value from 1 to 4096"),
         (("--instances", "two"), "write a whole number"),
         (("--class", "a:1,timeout=3"), "such as 50ms"),
+        (("--router-name", ""), "argument --router-name: it is empty"),
         (("--router", "r"), "unrecognized arguments"),
     ],
 )
@@ -124,6 +126,14 @@ def test_wrong_use_ends_with_status_2_and_says_why(words, text, capsys):
         parse(*words)
     assert end.value.code == 2
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "what"), [(("", "--into", "r"), "MODEL"), (("model", "--into", ""), "--into")])
+def test_an_empty_path_is_not_the_folder_that_one_is_in(words, what, capsys):
+    with pytest.raises(SystemExit) as end:
+        options.parse(words)
+    assert end.value.code == 2
+    assert f"argument {what}: it is empty; write it" in capsys.readouterr().err
 
 
 def test_the_repository_must_be_named(capsys):

@@ -216,10 +216,22 @@ def test_a_higher_version_would_be_served_instead(outside, repository):
     assert "remove the folder 2" in text
 
 
-@pytest.mark.parametrize("name", ["a b", "a/b", "", "..", "käse"])
+@pytest.mark.parametrize("name", ["a b", "a/b", "..", "käse"])
 def test_a_routers_name_must_be_one_that_triton_can_start(outside, repository, name):
     repository.mkdir()
     assert f"--router-name: {name!r} has letters" in refusal(outside, repository, "--router-name", name)
+
+
+def test_a_name_too_long_for_a_file_system_is_refused(outside, repository):
+    said = refusal(outside, repository, "--router-name", "r" * 300)
+    assert (
+        said
+        == "--router-name: 'rrrrrrrrrrrrrrrrrrrr'... has 300 letters, and a file system takes 255; take a shorter one"
+    )
+    assert "has 256 letters" in refusal(
+        model(repository.parent / "long", IDENTITY.replace('"model"', f'"{"m" * 249}"')), repository
+    )
+    assert wrap(outside, repository, "--router-name", "r" * 255).router.place.is_dir()
 
 
 def test_a_router_has_a_name_of_its_own(outside, repository):

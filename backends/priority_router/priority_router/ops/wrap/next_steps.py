@@ -23,6 +23,9 @@ from priority_router.ops.wrap.tensors import Tensor
 _MOST_SHOWN: Final = 32
 """Elements of a tensor that a command line or a terminal bears."""
 
+_MOST_LETTERS: Final = 4_000
+"""Of a command that somebody is to read and paste; a terminal takes about as many in one line."""
+
 _BACKENDS: Final = "/opt/tritonserver/backends"
 
 
@@ -48,7 +51,14 @@ def lines(repository: Path, router: str, source: Source, classes: Sequence[Wante
     yield f"or, a tritonserver of your own: priority-router install {_BACKENDS}, {how};"
     yield "  every step: docs/existing-server.md"
     yield f"Ask, as {urgent}:"
-    yield f"  {curl(router, source, urgent)}"
+    command = curl(router, source, urgent)
+    if len(command) > _MOST_LETTERS:
+        yield (
+            f"  priority-router probe --model {router} --class {shlex.quote(urgent)}  # a request of zeros; as curl it "
+            f"has {len(command)} letters"
+        )
+    else:
+        yield f"  {command}"
     yield (
         "Measure under your own load, each class apart: latency at the client (p50, p99), refusals and timeouts "
         "(priority_router_requests_total on port 8002, /metrics), time in the queue (ROUTER_QUEUE_US in each answer)."

@@ -121,13 +121,8 @@ def traffic_class(word: str) -> WantedClass:
     """The value of ``--class``: ``NAME:LEVEL[,max_queue=N][,timeout=50ms][,override]``."""
     head, *settings = word.split(",")
     name, _, level = head.rpartition(":")  # a name may have colons of its own
-    values: dict[str, Any] = {"name": name, "level": _number(word, "LEVEL", level)}
+    values: dict[str, Any] = {"name": name, "level": _level(word, level)}
     _check(word, "NAME", "name", name)
-    _check(word, "LEVEL", "level", values["level"])
-    if values["level"] > MOST_LEVELS:
-        raise argparse.ArgumentTypeError(
-            f"{word!r}: LEVEL is {level}; write at most {MOST_LEVELS}, the urgent ones low"
-        )
     for setting in settings:
         key, _, value = setting.partition("=")
         if setting == "override":
@@ -147,6 +142,15 @@ def traffic_class(word: str) -> WantedClass:
             raise argparse.ArgumentTypeError(f"{word!r}: {key} is given twice; write it once")
         values |= made
     return WantedClass(**values)
+
+
+def _level(word: str, value: str) -> int:
+    level = _number(word, "LEVEL", value)
+    if not 1 <= level <= MOST_LEVELS:
+        raise argparse.ArgumentTypeError(
+            f"{word!r}: LEVEL is {level}; write 1 to {MOST_LEVELS}, which wrap takes, the urgent ones low"
+        )
+    return level
 
 
 def _number(word: str, key: str, value: str) -> int:
@@ -179,6 +183,17 @@ def _least_urgent(classes: Sequence[WantedClass]) -> str:
     return [wanted.name for wanted in classes if wanted.level == lowest][-1]
 
 
+def _given(word: str) -> str:
+    """A value that is not empty: an empty path means the folder that one happens to be in."""
+    if not word:
+        raise argparse.ArgumentTypeError("it is empty; write it (was a variable of the shell not set?)")
+    return word
+
+
+def _path(word: str) -> Path:
+    return Path(_given(word))
+
+
 def _instances(word: str) -> int:
     check = _FIELDS["instances"].check
     remedy = check(int(word)) if check is not None and word.isascii() and word.isdigit() else "a whole number"
@@ -196,17 +211,17 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s MODEL --into REPOSITORY [options]",
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=Path, help="folder of a model with a config.pbtxt, or an .onnx file"
+        "model", metavar="MODEL", type=_path, help="folder of a model with a config.pbtxt, or an .onnx file"
     )
     parser.add_argument(
         "--into",
         metavar="REPOSITORY",
         dest="repository",
-        type=Path,
+        type=_path,
         required=True,
         help="model repository; made when missing",
     )
-    parser.add_argument("--router-name", metavar="NAME", help="default: the model's name and _router")
+    parser.add_argument("--router-name", metavar="NAME", type=_given, help="default: the model's name and _router")
     parser.add_argument(
         "--class",
         metavar="NAME:LEVEL[,max_queue=N][,timeout=50ms][,override]",

@@ -31,6 +31,8 @@ from priority_router.ops.wrap.tensors import Tensor
 ROUTER_VERSION: Final = "1"
 """Of a router that wrap writes: its version folder."""
 
+_LONGEST_NAME: Final = 255
+
 COMPLETED_BATCH_SIZE: Final = 4
 """What Triton's onnxruntime backend takes where it completes a configuration (its ``default-max-batch-size``)."""
 
@@ -96,6 +98,11 @@ def check_name(name: str, what: str, remedy: str) -> None:
     Raises:
         SetupError: with the reason and the way out.
     """
+    if len(name) > _LONGEST_NAME:
+        raise SetupError(
+            f"{what} {name[:20]!r}... has {len(name)} letters, and a file system takes {_LONGEST_NAME}; {remedy} a "
+            "shorter one"
+        )
     if not SAFE_PATH.fullmatch(name) or "/" in name or name in (".", ".."):
         raise SetupError(
             f"{what} {name!r} has letters that the shell of Triton's Python backends and the guard's list of models "
