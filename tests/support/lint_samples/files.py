@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Final
 
 from support.lint_samples.sample import (
+    LANE_CONFIG,
     LANE_POLICY,
     SCORER_CONFIG,
     SCORER_MODEL,
+    Edit,
     Move,
     Refusal,
     lane,
@@ -79,6 +81,33 @@ SAMPLES: Final = (
         path=SCORER_CONFIG,
         said="remove version_policy",
         shows=Refusal("scorer", "at least one version must be available"),
+    ),
+    sample("PR015", "misspelt backend", lane('backend: "priority_router"', 'backend: "priority-router"')),
+    sample(
+        "PR015",
+        "platform",
+        lane('backend: "priority_router"', 'platform: "priority_router"'),
+        fix=(lane('platform: "priority_router"', 'backend: "priority_router"', 'backend: "priority_router" in place'),),
+    ),
+    sample(
+        "PR015",
+        "no backend",
+        lane('backend: "priority_router"\n', ""),
+        fix=(Edit(LANE_CONFIG, "", 'backend: "priority_router"'),),
+    ),
+    sample(
+        "PR015",
+        "another backend",
+        lane('backend: "priority_router"', 'backend: "python"'),
+        fix=(lane('backend: "python"', 'backend: "priority_router"'),),
+    ),
+    sample("PR016", "", scorer('backend: "python"', 'backend: "pyton"')),
+    sample(
+        "PR017",
+        "",
+        scorer('backend: "python"\n', ""),
+        Move(SCORER_MODEL, "scorer/1/weights.bin", ""),
+        fix=(Edit(SCORER_CONFIG, "", 'backend: "somebody-s"', "write backend in scorer"),),
     ),
     sample(
         "PR014",

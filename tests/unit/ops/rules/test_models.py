@@ -91,6 +91,42 @@ def test_the_words_of_a_policy_error_are_what_and_fix(error, what, fix):
     assert finding.fix == fix
 
 
+@pytest.mark.parametrize(
+    ("config", "files", "said"),
+    [
+        ({}, {"1/policy.toml"}, 'write backend: "priority_router" into other/config.pbtxt'),
+        ({}, {"config.pbtxt", "1/policy.toml"}, 'write backend: "priority_router" in other/config.pbtxt'),
+        (PYTHON, {"config.pbtxt", "1/policy.toml"}, 'in place of backend: "python" in'),
+        (PYTHON, {"config.pbtxt", "1/policy.toml", "1/model.py"}, ""),
+        ({}, {"1/policy.toml", "1/model.onnx"}, ""),
+        ({"backend": "somebody-s"}, {"config.pbtxt", "1/policy.toml"}, ""),
+        ({"backend": "prioritty_router"}, {"config.pbtxt", "1/policy.toml"}, "in place of"),
+    ],
+)
+def test_a_policy_in_what_is_no_router(config, files, said):
+    findings = found(Model("other", config, versions=(1,), files=frozenset(files)))
+    assert [finding.rule.code for finding in findings] == (["PR015"] if said else [])
+    assert not said or said in findings[0].fix
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "files", "expected"),
+    [
+        ("other", {"backend": "pyton"}, {"1/model.py"}, ["PR016"]),
+        ("other", {"backend": "onnxruntme"}, {"1/model.onnx"}, ["PR016"]),
+        ("other", {"backend": "pyton"}, {"1/libtriton_pyton.so"}, []),
+        ("other", {"backend": "my_own"}, {"1/x"}, []),
+        ("other", {}, {"1/weights.bin"}, ["PR017"]),
+        ("other", {"default_model_filename": "weights.bin"}, {"1/weights.bin"}, []),
+        ("other.my_own", {}, {"1/weights.bin"}, []),
+        ("other", {}, None, []),
+    ],
+)
+def test_a_backend_that_triton_does_not_know(name, config, files, expected):
+    one = Model(name, config, versions=(1,), files=None if files is None else frozenset(files))
+    assert [finding.rule.code for finding in found(one)] == expected
+
+
 @pytest.mark.parametrize("name", [None, "", "other"])
 def test_a_name_may_be_left_out(name):
     assert codes(Model("other", PYTHON | ({} if name is None else {"name": name}))) == []

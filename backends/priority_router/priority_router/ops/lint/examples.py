@@ -88,6 +88,11 @@ _FILES: Final = {
     ),
     "PR013": Example(FOLDERS, "executor -> /mnt/models/executor   (not mounted)"),
     "PR014": Example(EXECUTOR, 'platform: "onnxruntime"', 'backend: "onnxruntime"'),
+    "PR015": Example(ROUTER, 'backend: "priority-router"', 'backend: "priority_router"'),
+    "PR016": Example(EXECUTOR, 'backend: "pyton"', 'backend: "python"'),
+    "PR017": Example(
+        FOLDERS, "executor/1/weights.bin", "executor/config.pbtxt   (with backend)\nexecutor/1/weights.bin"
+    ),
 }
 
 _OF_EXECUTORS: Final = {

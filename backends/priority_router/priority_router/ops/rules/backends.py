@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from priority_router.interface import BACKEND
+
 ONNX_BACKEND: Final = "onnxruntime"
 ONNX_FILE: Final = "model.onnx"
 PYTHON_BACKEND: Final = "python"
@@ -46,6 +48,12 @@ _FORMATS: Final = (
     _Format(PYTHON_BACKEND, "model.py", ("",)),
 )
 """In the order in which Triton looks for them."""
+
+_OTHERS: Final = ("dali", "fil", "identity", "repeat", "square", "tensorrtllm", "vllm")
+"""Further backends of Triton's own."""
+
+_CLOSE: Final = 0.8
+"""Of 1; a letter too many, too few or swapped in a name of five is above it."""
 
 _TWO_ON_CPU: Final = (ONNX_BACKEND, "tensorflow")
 
@@ -84,6 +92,13 @@ def default_count(backend: str, *, on_cpu: bool) -> int | None:
     if all(backend != known.backend for known in _FORMATS):
         return None
     return 2 if on_cpu and backend in _TWO_ON_CPU else 1
+
+
+def close_to(name: str) -> str:
+    """A known backend whose name is nearly, and not quite, that of one; empty where there is none."""
+    known = [BACKEND, *dict.fromkeys(known.backend for known in _FORMATS), *_OTHERS]
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
+    return close[0] if close and name not in known else ""
 
 
 def in_place_of(platform: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from priority_router.config import POLICY_FILE
+from priority_router.interface import BACKEND
 from priority_router.ops.rules import backends
 from priority_router.ops.rules.catalogue import files as rules
 from priority_router.ops.rules.configs import (
@@ -19,7 +20,7 @@ from priority_router.ops.rules.configs import (
     served_versions,
     text,
 )
-from priority_router.ops.rules.finding import Finding, Place
+from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
 from priority_router.ops.rules.models import Model
 
 
@@ -33,8 +34,14 @@ def check(model: Model) -> Iterator[Finding]:
             f'{config_file(model)} has name: "{name}": Triton refuses a model whose name is not that of its folder',
             f'write name: "{model.name}" in {config_file(model)}',
         )
-    yield from _platform(model)
-    yield from _policy(model) if model.is_router else _versions(model)
+    if model.is_router:
+        yield from _policy(model)
+    elif found := _stray_policy(model):
+        yield found
+    else:
+        yield from _platform(model)
+        yield from _backend(model)
+        yield from _versions(model)
 
 
 def _versions(model: Model) -> Iterator[Finding]:
@@ -90,6 +97,62 @@ def _platform(model: Model) -> Iterator[Finding]:
         f'{file} has platform: "{platform}", by which Triton finds no backend: it refuses to load the model',
         f'write {backends.in_place_of(platform)} in place of platform: "{platform}" in {file}',
     )
+
+
+def _stray_policy(model: Model) -> Finding | None:
+    """A policy beside which nothing of another backend lies, in a version that serves."""
+    files, served, runs = model.files or (), served_versions(model) or (), backend(model)
+    present = [f"{version}/{POLICY_FILE}" for version in served if f"{version}/{POLICY_FILE}" in files]
+    like_ours = backends.close_to(runs) == BACKEND
+    usual = model_file(model)
+    if not present or is_ensemble(model) or (runs and not usual and not like_ours):
+        return None
+    if usual and any(found.startswith(f"{version}/{usual}") for version in served for found in files):
+        return None
+    file = config_file(model)
+    if CONFIG_FILE not in files:
+        what = f"there is no {file}"
+        fix = f'write backend: "{BACKEND}" into {file}, with the inputs and outputs of the executor'
+        return Finding(rules.POLICY_WITHOUT_ROUTER, Place(model.name, present[0]), _no_router(model, what), fix)
+    keys = [key for key in ("backend", "platform") if text(model, key)]
+    written = " and ".join(f'{key}: "{text(model, key)}"' for key in keys)
+    place = f" in place of {written}" if written else ""
+    return Finding(
+        rules.POLICY_WITHOUT_ROUTER,
+        at(model, *keys[:1]),
+        _no_router(model, f"{file} has {written or 'no backend'}"),
+        f'write backend: "{BACKEND}"{place} in {file}',
+    )
+
+
+def _no_router(model: Model, what: str) -> str:
+    return f"model {model.name!r} has a {POLICY_FILE}, and {what}: nothing reads the policy"
+
+
+def _backend(model: Model) -> Iterator[Finding]:
+    """One that is misspelt, or cannot be told; a model may bring its own in its folder."""
+    file, written, files = config_file(model), text(model, "backend"), model.files
+    library = f"libtriton_{written}.so"
+    if close := backends.close_to(written):
+        if not any(found.rpartition("/")[2] == library for found in files or ()):
+            yield Finding(
+                rules.LIKE_A_BACKEND,
+                at(model, "backend"),
+                f'{file} has backend: "{written}", which is none of Triton\'s own',
+                f'write backend: "{close}" in {file}, if that is meant',
+            )
+        return
+    # Triton takes what stands behind a dot in the model's name for its backend.
+    told = "." in model.name or any(text(model, key) for key in ("backend", "platform", "default_model_filename"))
+    if files is not None and served_versions(model) and not (told or is_ensemble(model) or backend(model)):
+        yield Finding(
+            rules.NO_BACKEND,
+            at(model) if CONFIG_FILE in files else Place(model.name, ""),
+            f"model {model.name!r} has no backend in {file}, and no file in its version folder by which Triton "
+            "knows one: it refuses to load it",
+            f"write backend in {file}, or put the model into its version folder under a name that Triton knows, "
+            "such as model.onnx",
+        )
 
 
 def _policy(router: Model) -> Iterator[Finding]:

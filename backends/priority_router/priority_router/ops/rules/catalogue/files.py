@@ -108,3 +108,26 @@ UNKNOWN_PLATFORM: Final = Rule(
     'Triton finds no backend by it and does not load the model ("unexpected platform type").',
     "Write the platform's real name, or the backend's as backend.",
 )
+POLICY_WITHOUT_ROUTER: Final = Rule(
+    "PR015",
+    Severity.ERROR,
+    "policy.toml in a model that is no router",
+    "Only the backend priority_router reads a policy.toml. Triton does not load the model, or runs it without any "
+    "classes.",
+    'Write backend: "priority_router", or remove policy.toml.',
+)
+LIKE_A_BACKEND: Final = Rule(
+    "PR016",
+    Severity.WARNING,
+    "Unknown backend whose name is close to a known one",
+    "Where the server has no backend of that name, it does not load the model.",
+    "Write the name of the known backend, unless the server has one of that name.",
+)
+NO_BACKEND: Final = Rule(
+    "PR017",
+    Severity.ERROR,
+    "Backend that Triton cannot tell",
+    "With neither backend nor platform Triton goes by the model's file, whose name it must know; it does not load the "
+    "model.",
+    "Write backend, or give the file the name that its backend looks for.",
+)
