@@ -144,3 +144,21 @@ def test_every_level_needs_its_policy_and_of_very_many_those_that_are_used():
     many = used + "priority_queue_policy { key: 1000 value { } }"
     assert codes(router(), scorer(text=block.format(1000, many))) == []
     assert codes(router(), scorer(text=block.format(1000, used))) == ["PR105 scorer"]
+
+
+@pytest.mark.parametrize(
+    ("default", "keys", "expected"),
+    [
+        (1, (1,), {"PR102": "priority_levels: 2"}),
+        (2, (1, 2), {"PR102": "priority_levels: 2"}),
+        (3, (1, 2), {"PR102": "default_priority_level: 2", "PR103": "default_priority_level: 2"}),
+        (0, (1, 3), {"PR102": "default_priority_level: 2", "PR103": "default_priority_level: 2", "PR104": "key: 3"}),
+    ],
+)
+def test_where_levels_are_missing_every_fix_is_for_those_that_are_asked_for(default, keys, expected):
+    policies = " ".join(f"priority_queue_policy {{ key: {key} value {{ }} }}" for key in keys)
+    block = f"dynamic_batching {{ priority_levels: 1 default_priority_level: {default} {policies} }}"
+    fixes = {finding.rule.code: finding.fix for finding in found(router(), scorer(text=block))}
+    assert set(fixes) == set(expected)
+    for code, text in expected.items():
+        assert text in fixes[code]

@@ -31,9 +31,14 @@ _DELAY_US: Final = 1000 * MILLISECOND
 """A timeout to begin with where one must be written: long enough for a model that is not yet overloaded."""
 
 
-def check(model: Model) -> Iterator[Finding]:
-    """All rules that hold whatever calls the model."""
-    yield from _levels(model)
+def check(model: Model, needed: int = 0) -> Iterator[Finding]:
+    """All rules that hold whatever calls the model.
+
+    Args:
+        model: any but a router.
+        needed: levels that its routers use, and that another finding asks for where it has fewer.
+    """
+    yield from _levels(model, needed)
     yield from _ordering(model)
     yield from _preferred(model)
     yield from _policies(model)
@@ -69,14 +74,15 @@ def _decays(model: Model) -> bool:
     return strict and instances.assumed(model) > 1
 
 
-def _levels(model: Model) -> Iterator[Finding]:
+def _levels(model: Model, needed: int) -> Iterator[Finding]:
     count = levels(model)
     if not count:
         return
+    most = max(count, needed)
     default = number(batching(model), "default_priority_level")
     place = at(model, "dynamic_batching", "default_priority_level")
-    fix = f"write default_priority_level: {count} in {config_file(model)}"
-    if not 1 <= default <= count:
+    fix = f"write default_priority_level: {most} in {config_file(model)}"
+    if not 1 <= default <= most:
         found = f"default_priority_level: {default}" if default else "no default_priority_level"
         what = f"{config_file(model)} has priority_levels: {count} and {found}: Triton refuses to load it"
         yield Finding(rules.DEFAULT_LEVEL, place, what, fix)
@@ -87,12 +93,12 @@ def _levels(model: Model) -> Iterator[Finding]:
         )
         yield Finding(files.LARGER_IS_HIGHER, place, what, fix)
     for policy in queue_policies(model):
-        if policy.level is not None and not 1 <= policy.level <= count:
+        if policy.level is not None and not 1 <= policy.level <= most:
             yield Finding(
                 rules.POLICY_KEY,
                 at(model, *policy.path),
                 f"{config_file(model)} has a priority_queue_policy with key: {policy.level}, and levels go from 1 to "
-                f"{count}: Triton refuses to load it",
+                f"{most}: Triton refuses to load it",
                 f"remove the priority_queue_policy with key: {policy.level} from {config_file(model)}",
             )
 

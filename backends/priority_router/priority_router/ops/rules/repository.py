@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from priority_router.ops.rules import executor, files, pair, policy, queues, router, server, sharing
+from priority_router.ops.rules import executor, files, levels, pair, policy, queues, router, server, sharing
 from priority_router.ops.rules.configs import is_ensemble
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model, Repository
@@ -19,13 +19,18 @@ def check(repository: Repository) -> list[Finding]:
 
 def _model(model: Model, repository: Repository) -> Iterator[Finding]:
     yield from files.check(model)
-    yield from executor.fixed_batch_axis(
-        model, [other for other in repository.models.values() if other.policy and other.policy.executor == model.name]
-    )
+    routers = [other for other in repository.models.values() if other.policy and other.policy.executor == model.name]
+    yield from executor.fixed_batch_axis(model, routers)
     if model.is_router:
         yield from _router(model, repository)
     else:
-        yield from queues.check(model)
+        yield from queues.check(model, max(map(_needed_levels, routers), default=0))
+
+
+def _needed_levels(router: Model) -> int:
+    """Levels that a router's executor must have."""
+    policy = router.policy
+    return max(levels.used(policy)) if policy is not None and policy.scheduling.levels else 0
 
 
 def _router(model: Model, repository: Repository) -> Iterator[Finding]:
