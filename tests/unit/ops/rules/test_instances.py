@@ -88,3 +88,10 @@ def test_without_a_group_the_policy_s_number_is_proposed():
     (finding,) = found(router(instances=3), scorer(groups=""))
     assert finding.rule.code == "PR118"
     assert "write instance_group [ { kind: KIND_CPU count: 3 } ] in scorer/config.pbtxt" in finding.fix
+
+
+def test_passive_groups_alone_are_called_that():
+    (finding,) = found(router(), scorer(groups=PASSIVE.format(1)))
+    assert finding.rule.code == "PR118"
+    assert finding.place.path == ("instance_group",)
+    assert "scorer/config.pbtxt has passive instance_groups only: none takes calls" in finding.what

@@ -114,10 +114,12 @@ def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
     found = groups(executor)
     file = config_file(executor)
     if not found:
+        passive = executor.config.get("instance_group")
+        has = "passive instance_groups only" if passive else "no instance_group"
         yield Finding(
             executor_rules.COUNT_MISSING,
-            at(executor),
-            f"{file} has no instance_group: Triton picks how many instances there are",
+            at(executor, "instance_group"),
+            f"{file} has {has}: {'none takes calls' if passive else 'Triton picks how many instances there are'}",
             f"write {cpu_instances(policy.scheduling.instances)} in {file}, or the kind that is wanted",
         )
         return
