@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from .written import codes, ensemble, found, model, router, scorer
+from .written import TENSORS, codes, ensemble, found, model, router, scorer
 
 SHARED = "shared_executor = true"
 
@@ -119,3 +119,11 @@ def test_a_missing_executor_is_looked_for_among_models_that_can_be_one():
     assert finding.fix == 'add that model, or write executor = "notes" in lane/1/policy.toml'
     (finding,) = found(router(executor="nobody"))
     assert finding.fix == "load it, or correct executor in lane/1/policy.toml (there is no other model)"
+
+
+def test_executors_whose_tensors_fit_are_offered_first():
+    other = TENSORS.replace('"X"', '"A"')
+    models = [scorer("a", tensors=other), scorer("b", tensors=other), scorer("z")]
+    (finding,) = [one for one in found(router(executor="lane"), *models) if one.rule.code == "PR302"]
+    offers = [finding.fix.index(f'executor = "{name}"') for name in ("z", "a", "b")]
+    assert offers == sorted(offers)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from priority_router.config import RouterPolicy
-from priority_router.ops.rules import levels
+from priority_router.ops.rules import levels, tensors
 from priority_router.ops.rules.catalogue import executor as executor_rules
 from priority_router.ops.rules.catalogue import together as rules
 from priority_router.ops.rules.configs import (
@@ -185,10 +185,11 @@ def _named(router: Model, names: Sequence[str], models: Models) -> str:
 
 
 def _candidates(router: Model, models: Models) -> list[str]:
-    """Models that may be an executor."""
-    return [
+    """Models that may be an executor, those whose tensors the router has before others."""
+    found = [
         name for name, model in models.items() if name != router.name and not model.is_router and not is_ensemble(model)
     ]
+    return sorted(found, key=lambda name: any(True for _ in tensors.check(router, models[name])))
 
 
 def _reached(model: Model, models: Models) -> set[str]:
