@@ -150,6 +150,37 @@ def test_a_name_that_the_python_backends_shell_breaks_on_is_refused(tmp_path, na
     assert "letters, digits and _ - ." in text
 
 
+FOUR = '"X" data_type: TYPE_FP32 dims: [ 4 ]'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part", "words"),
+    [
+        (FOUR, '"X" data_type: TYPE_FP32 dims: [ 4, 0 ]', "dims: [ 4, 0", "input 'X' has the length 0 in its dims"),
+        (FOUR, '"X" data_type: TYPE_FP32 dims: [ -2 ]', "dims: [ -2", "has the length -2 in its dims.* or -1 for any"),
+        ('"Y"', '""', 'name: ""', "output '' has no name, .*; write the name"),
+        ('"X"', r'"X\000"', r'name: "X\000"', "has a zero byte in its name, .* another name"),
+        ('name: "X" data', "data", "{ data_type", "input '' has no name"),
+        (FOUR, FOUR + " reshape { shape: [ 5 ] }", "reshape", r"\[4\] and a reshape to \[5\], .*; write a shape"),
+        (FOUR, FOUR + " reshape { shape: [ ] }", "reshape", r"\[4\] and a reshape to \[\], "),
+        (FOUR, FOUR + " reshape { shape: [ 0 ] }", "reshape", "has the length 0 in its reshape"),
+        (FOUR, FOUR + " reshape { shape: [ -1 ] }", "reshape", r"a reshape to \[-1\]"),
+        ("kind: KIND_CPU count: 1", "kind: KIND_CPU gpus: [ 0 ]", "gpus", "KIND_CPU lists gpus, .*; remove gpus"),
+    ],
+)
+def test_what_no_server_loads_is_refused_with_its_place(tmp_path, old, new, part, words):
+    assert IDENTITY.count(old) == 1
+    text = IDENTITY.replace(old, new)
+    said = refusal(tmp_path / "model", text)
+    assert said.startswith(f"{tmp_path}/model/config.pbtxt:{place(text, part)}: ")
+    assert re.search(words, said)
+
+
+@pytest.mark.parametrize("dims", ["[ 1 ] reshape { shape: [ ] }", "[ 2, 4, -1, 6 ] reshape { shape: [ 8, -1, 1, 6 ] }"])
+def test_a_reshape_to_as_many_elements_is_taken(tmp_path, dims):
+    assert source.read(model(tmp_path / "m", IDENTITY.replace(FOUR, f'"X" data_type: TYPE_FP32 dims: {dims}')))
+
+
 def test_what_a_router_changes_about_a_model_is_noted(tmp_path):
     text = IDENTITY.replace("dims: [ 4 ] } ]\noutput", "dims: [ -1 ] allow_ragged_batch: true } ]\noutput")
     (note,) = source.read(model(tmp_path / "a", text)).notes

@@ -135,6 +135,7 @@ def _of_folder(path: Path, stated: int | None) -> Source:
     name = config.name or os.path.basename(os.path.abspath(path))
     check_name(name, f"{path}: the model's name", "rename its folder, and name in its config.pbtxt, to")
     _refuse_kind(document)
+    _refuse_gpus_of_cpu(document)
     model = Model(name, document.as_json(), files=frozenset(_files(path)))
     backend = _backend(model, document)
     where = _places(document)
@@ -202,6 +203,15 @@ def _refuse_kind(document: Document) -> None:
             "number of times, and a router passes on one answer for each; give the model one answer and remove "
             "decoupled, or leave it without a router"
         )
+
+
+def _refuse_gpus_of_cpu(document: Document) -> None:
+    for index, group in enumerate(document.config.instance_group):
+        if group.kind == group.KIND_CPU and group.gpus:
+            raise SetupError(
+                f"{_at(document, 'instance_group', index, 'gpus')}: a group of KIND_CPU lists gpus, and Triton does "
+                "not load the model; remove gpus, or write kind: KIND_GPU"
+            )
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -104,6 +104,16 @@ def check(kind: str, name: str, data_type: str, where: Callable[[str], str]) -> 
     Raises:
         SetupError: with the place and the way out.
     """
+    if not name:
+        raise SetupError(
+            f"{where('name')}: {kind} {name!r} has no name, and Triton does not load the model; write the name that "
+            "the model gives it"
+        )
+    if "\0" in name:
+        raise SetupError(
+            f"{where('name')}: {kind} {name!r} has a zero byte in its name, at which Triton ends it; give the model's "
+            "tensor another name"
+        )
     if name in _RESERVED:
         raise SetupError(
             f"{where('name')}: {kind} {name!r} has a name that the router adds itself "
@@ -133,6 +143,37 @@ def _faults(kind: str, entry: Any) -> Iterator[tuple[str, str]]:
         )
     if not entry.dims:
         yield "dims", f"has no dims; write them as a client sends them{'' if kind == 'input' else ' (gets them)'}"
+    yield from _wrong_lengths("dims", entry.dims)
+    if entry.HasField("reshape"):
+        yield from _wrong_lengths("reshape", entry.reshape.shape)
+        if _sizes(entry.dims) != _sizes(entry.reshape.shape):
+            yield (
+                "reshape",
+                f"has dims {list(entry.dims)} and a reshape to {list(entry.reshape.shape)}, which holds another number "
+                "of elements, and Triton does not load the model; write a shape of the same number, before, between "
+                "and behind each -1, or remove reshape",
+            )
+
+
+def _wrong_lengths(field: str, lengths: Sequence[int]) -> Iterator[tuple[str, str]]:
+    wrong = [length for length in lengths if length < 1 and length != -1]
+    if wrong:
+        yield (
+            field,
+            f"has the length {wrong[0]} in its {field}, and Triton does not load the model; write 1 or more, or -1 for "
+            "any length",
+        )
+
+
+def _sizes(lengths: Sequence[int]) -> list[int]:
+    """Elements between the dimensions of any length: what a reshape must keep (Triton's ``ValidateIOShape``)."""
+    sizes = [1]
+    for length in lengths:
+        if length == -1:
+            sizes.append(1)
+        else:
+            sizes[-1] *= length
+    return sizes
 
 
 def _format(entry: Any) -> str:
