@@ -35,7 +35,8 @@ def run(output):
     return demo.main(["--model-repository", str(MODELS), "--output", str(output)])
 
 
-def test_text_page_and_chart_are_given(measured, tmp_path, capsys):
+def test_text_page_and_chart_are_given(measured, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(MODELS)  # from where no relative path is the shorter one
     output = tmp_path / "new" / "folder"
     assert run(output) == 0
     told = capsys.readouterr().out
