@@ -8,7 +8,8 @@ ahead and where a batch is cut are judged by the tests that measure, not here.
 The laws, at every ``advance``:
 
 head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
-            requests in order of arrival, then the delayed ones in the order in which they expired.
+            requests in order of arrival, then the delayed ones in the order in which they expired. A class with
+            order = "deadline" takes its turns among the unexpired in order of deadline.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
             out ends the joining. While one of the head's own level fits, nobody less urgent joins.
 rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, and only the
@@ -25,10 +26,10 @@ sends first the executor gets its work before replies are sent.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
+from conformance.books import Foul, Lines, Record, law, replay_joins
 from priority_router.core.values import (
     Action,
     Dispatch,
@@ -37,61 +38,13 @@ from priority_router.core.values import (
     SchedulingPolicy,
     Send,
     TimeoutAction,
-    TrafficClass,
 )
 from priority_router.errors import Outcome, RequestError
 from priority_router.ops.simulate.simulation import SchedulerLike
 
+__all__ = ["Foul", "Referee"]
+
 WRITTEN_OFF_LIMIT = 8
-
-
-class Foul(AssertionError):
-    """A decision that breaks a law; the text begins with the law's name."""
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """What the referee knows of one request."""
-
-    request: Request
-    traffic_class: TrafficClass
-    place: int
-    sent_rows: int = 0
-    answered_rows: int = 0
-    delayed: bool = False
-
-    @property
-    def unsent(self) -> int:
-        return self.request.rows - self.sent_rows
-
-    @property
-    def lane(self) -> tuple[int, bool]:
-        return (self.traffic_class.level, self.delayed)
-
-
-@dataclass(slots=True)
-class Line:
-    """Waiting requests of one level, unexpired or delayed, in serving order; the same per signature."""
-
-    everyone: OrderedDict[int, Record] = field(default_factory=OrderedDict)
-    alike: dict[Hashable, OrderedDict[int, Record]] = field(default_factory=dict)
-
-    def add(self, record: Record) -> None:
-        self.everyone[record.request.id] = record
-        self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
-
-    def remove(self, record: Record) -> None:
-        del self.everyone[record.request.id]
-        alike = self.alike[record.request.signature]
-        del alike[record.request.id]
-        if not alike:
-            del self.alike[record.request.signature]
-
-
-def law(holds: bool, name: str, text: str, *details: object) -> None:
-    """``details`` go into ``text`` as with ``str.format``, and only when they are needed: these run a million times."""
-    if not holds:
-        raise Foul(f"{name}: {text.format(*details)}")
 
 
 class Referee:
@@ -105,8 +58,7 @@ class Referee:
         self.ended: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.early_sends = 0
         self._classes = {each.name: each for each in policy.classes}
-        levels = sorted({each.level for each in policy.classes})
-        self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
+        self._lines = Lines(policy)
         self._records: dict[int, Record] = {}
         self._waiting = dict.fromkeys(self._classes, 0)
         self._flying: OrderedDict[int, tuple[Dispatch, int]] = OrderedDict()
@@ -125,7 +77,7 @@ class Referee:
             timeout = traffic_class.default_timeout
             if request.timeout and traffic_class.allow_timeout_override:
                 timeout = min(request.timeout, timeout) if timeout else request.timeout
-            record = Record(request, traffic_class, self.received)
+            record = Record(request, traffic_class, self.received, now + timeout if timeout else None)
             self._records[request.id] = record
             if self._draining or self._gone:
                 self._due[request.id] = Outcome.UNAVAILABLE
@@ -173,7 +125,7 @@ class Referee:
         for action in sends:
             self._send(action.dispatch, now)
         law(
-            len(self._flying) >= self.policy.instances or not self._lowest_waiting() or self._gone,
+            len(self._flying) >= self.policy.instances or not self._lines.first() or self._gone,
             "conserving",
             "{} wait while {} of {} run",
             sum(self._waiting.values()),
@@ -189,7 +141,7 @@ class Referee:
         limit = max(1, self.policy.max_batch_size)
         records = [self._record(part.request_id) for part in dispatch.parts]
         head = records[0]
-        first = self._lowest_waiting()
+        first = self._lines.first()
         law(first is head, "head", "{} is sent, {} is to be served", head, first)
         law(dispatch.level == head.traffic_class.level, "head", "level {} for {}", dispatch.level, head)
         law(0 < dispatch.rows <= limit, "rows", "{} rows, at most {}", dispatch.rows, limit)
@@ -202,42 +154,13 @@ class Referee:
             whole = part.rows == record.unsent
             law(whole or record.request.rows > limit, "rows", "{} need not be split: {}", record, part)
             law(whole or len(records) == 1, "rows", "a part that is not the last shares its dispatch: {}", dispatch)
-        self._check_joins(dispatch, records)
+        replay_joins(self._lines, dispatch, records, self.policy.max_batch_size)
         self._check_ahead(dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
             record.sent_rows += part.rows
             if not record.unsent:
-                self._leave(record)
+                self._leave(record, served=True)
         self._flying[dispatch.id] = (dispatch, now)
-
-    def _check_joins(self, dispatch: Dispatch, records: list[Record]) -> None:
-        """Replay the joining: walk everyone alike in serving order, and see that those who join are the first."""
-        head = records[0]
-        expected = [record.request.id for record in records[1:]]
-        joined = set(expected)
-        order: list[int] = []
-        rows = dispatch.parts[0].rows
-        passed: dict[int, Record] = {}
-        for (level, _), line in self._lines.items():
-            if level < head.traffic_class.level or len(order) == len(expected) or level in passed:
-                continue
-            for record in line.alike.get(dispatch.signature, {}).values():
-                if record is head:
-                    continue
-                if record.request.id not in joined:
-                    passed[level] = record
-                    fits = level == head.traffic_class.level and rows + record.unsent <= self.policy.max_batch_size
-                    law(
-                        not fits or len(order) == len(expected),
-                        "joins",
-                        "{} fits and is passed by {}",
-                        record,
-                        dispatch,
-                    )
-                    break
-                order.append(record.request.id)
-                rows += record.unsent
-        law(order == expected, "joins", "{} join {}, serving order {}, passed {}", expected, head, order, passed)
 
     def _check_ahead(self, dispatch: Dispatch) -> None:
         instances, flying = self.policy.instances, len(self._flying)
@@ -274,7 +197,7 @@ class Referee:
             del self._records[finish.request_id]
         law(not self._due, "one end", "not ended: {}", self._due)
         if self._gone:
-            law(self._lowest_waiting() is None, "one end", "requests wait for an executor that is gone")
+            law(self._lines.first() is None, "one end", "requests wait for an executor that is gone")
         self._check_limits(refused)
         self._new.clear()
 
@@ -318,26 +241,19 @@ class Referee:
         return record
 
     def _enter(self, record: Record) -> None:
-        self._lines[record.lane].add(record)
+        self._lines.add(record)
         self._waiting[record.traffic_class.name] += 1
 
-    def _leave(self, record: Record) -> None:
-        self._lines[record.lane].remove(record)
+    def _leave(self, record: Record, *, served: bool = False) -> None:
+        self._lines.remove(record, served=served)
         self._waiting[record.traffic_class.name] -= 1
 
     def _is_waiting(self, record: Record) -> bool:
-        return record.request.id in self._lines[record.lane].everyone
+        return self._lines.holds(record)
 
     def _begun(self, name: str) -> int:
         """Requests of this class that wait for the rest of their parts."""
-        everyone = (record for line in self._lines.values() for record in line.everyone.values())
-        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in everyone)
-
-    def _lowest_waiting(self) -> Record | None:
-        for line in self._lines.values():
-            if line.everyone:
-                return next(iter(line.everyone.values()))
-        return None
+        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in self._lines.everyone())
 
     def _end_soon(self, record: Record, outcome: Outcome) -> None:
         """The next advance must end this request so."""
@@ -384,6 +300,6 @@ class Referee:
             if record.traffic_class.timeout_action is TimeoutAction.REJECT:
                 self._end_soon(record, Outcome.TIMEOUT)
             else:
-                self._lines[record.lane].remove(record)
+                self._lines.remove(record)
                 record.delayed = True
-                self._lines[record.lane].add(record)
+                self._lines.add(record)

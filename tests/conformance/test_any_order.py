@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
+from priority_router.core.values import Order, Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
 from priority_router.errors import ExecutorFailed
 
 TIMEOUT = 200 * MS
@@ -33,6 +34,7 @@ CLASSES = st.lists(
         default_timeout=st.sampled_from((0, 0, 20 * MS)),
         allow_timeout_override=st.booleans(),
         timeout_action=st.sampled_from(TimeoutAction),
+        order=st.sampled_from(Order),
     ),
     min_size=1,
     max_size=4,
@@ -60,17 +62,7 @@ class Calls(RuleBasedStateMachine):
     def begin(
         self, classes: list[TrafficClass], instances: int, batch: int, levels: bool, overtaking: bool, shared: bool
     ) -> None:
-        named = tuple(
-            TrafficClass(
-                f"c{number}",
-                each.level,
-                each.max_queue_size,
-                each.default_timeout,
-                each.allow_timeout_override,
-                each.timeout_action,
-            )
-            for number, each in enumerate(classes)
-        )
+        named = tuple(replace(each, name=f"c{number}") for number, each in enumerate(classes))
         self.policy = SchedulingPolicy(
             named,
             instances,

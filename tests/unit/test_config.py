@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from priority_router.config import (
     load_policy,
     parse_policy,
 )
-from priority_router.core.values import SECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import SECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
 
 TOP = 'policy_version = 1\nexecutor = "model"\n'
@@ -62,6 +63,17 @@ def test_the_least_policy_gets_every_default() -> None:
     assert parse_policy(LEAST) == LEAST_POLICY
 
 
+ONLINE_OF_EVERY_KEY = TrafficClass(
+    "online",
+    1,
+    max_queue_size=32,
+    default_timeout=50_000_000,
+    allow_timeout_override=False,
+    timeout_action=TimeoutAction.DELAY,
+    order=Order.DEADLINE,
+)
+
+
 def test_every_key_is_read() -> None:
     policy = parse_policy(
         'policy_version = 1\nmode = "plain"\nexecutor = "other"\nexecutor_version = 3\ndefault_class = "online"\n'
@@ -70,12 +82,12 @@ def test_every_key_is_read() -> None:
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\n'
         + BULK
     )
     assert policy == RouterPolicy(
         scheduling=SchedulingPolicy(
-            classes=(TrafficClass("online", 1, 32, 50_000_000, False, TimeoutAction.DELAY), TrafficClass("bulk", 2)),
+            classes=(ONLINE_OF_EVERY_KEY, TrafficClass("bulk", 2)),
             instances=3,
             max_batch_size=0,
             levels=False,
@@ -333,4 +345,4 @@ def test_the_defaults_of_the_file_are_those_of_the_core() -> None:
     for field in policy_fields.CLASS:
         if field.default is not policy_fields.REQUIRED:
             default = of_class[field.key.removesuffix("_microseconds")]
-            assert field.default == (default.value if isinstance(default, TimeoutAction) else default), field.key
+            assert field.default == (default.value if isinstance(default, Enum) else default), field.key

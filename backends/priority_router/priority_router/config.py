@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from priority_router.core.values import MICROSECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import MICROSECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
 from priority_router.policy_fields import (
     CLASS,
@@ -206,6 +206,7 @@ class _Reader:
                     default_timeout=values["default_timeout_microseconds"] * MICROSECOND,
                     allow_timeout_override=values["allow_timeout_override"],
                     timeout_action=TimeoutAction(values["timeout_action"]),
+                    order=Order(values["order"]),
                 )
             )
         return tuple(classes)

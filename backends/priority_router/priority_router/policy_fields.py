@@ -53,6 +53,9 @@ DEFAULT_ALLOW_TIMEOUT_OVERRIDE: Final = True
 DEFAULT_TIMEOUT_ACTION: Final = "REJECT"
 """Triton's default: an answer that comes too late is of no use to its caller."""
 
+DEFAULT_ORDER: Final = "arrival"
+"""Fair among requests whose deadlines nobody chose with the others in mind."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -243,6 +246,13 @@ CLASS: Final = (
         DEFAULT_TIMEOUT_ACTION,
         "REJECT answers at the timeout, DELAY serves after the level's unexpired work.",
         _one_of("REJECT", "DELAY"),
+    ),
+    Field(
+        "order",
+        "text",
+        DEFAULT_ORDER,
+        "Who of the class is served first: who arrived first, or whose queue timeout passes first.",
+        _one_of("arrival", "deadline"),
     ),
 )
 

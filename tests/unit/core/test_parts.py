@@ -7,8 +7,9 @@ import pytest
 from priority_router.core.batching import propose
 from priority_router.core.deadlines import SLACK, Deadlines
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.lanes import Lanes
 from priority_router.core.lead import LONGEST_SHARE, SHORTEST, Lead
+from priority_router.core.lines import Entry
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import MICROSECOND, Request, TrafficClass
 from unit.core.build import BACKGROUND, MS, ONLINE, policy
@@ -48,8 +49,7 @@ class TestLanes:
         one = entry(signature="rare")
         lanes = lanes_of(one)
         lanes.remove(one)
-        (_, lane) = list(lanes)
-        assert lane.line(one)._by_signature == {}
+        assert one.line._by_signature == {}
 
 
 class TestDeadlines:

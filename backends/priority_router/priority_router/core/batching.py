@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lane, Lanes
+from priority_router.core.lanes import Lane, Lanes
+from priority_router.core.lines import Entry
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import SchedulingPolicy
 

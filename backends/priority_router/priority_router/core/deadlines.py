@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 
-from priority_router.core.lanes import Entry
+from priority_router.core.lines import Entry
 
 SLACK = 64
 """Stale heap items tolerated before the first clean-up; small against any queue that matters."""

@@ -16,7 +16,8 @@ from priority_router.core.batching import Batch, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.lanes import Lanes
+from priority_router.core.lines import Entry
 from priority_router.core.recent import RecentWorst
 from priority_router.core.values import (
     MICROSECOND,
@@ -198,7 +199,7 @@ class Scheduler:
             self._deadlines.remove(entry)
             if not entry.unsent:
                 # next_row is past the end, so the lane is left only now: the entry keeps its place between its parts.
-                self._lanes.remove(entry)
+                self._lanes.serve(entry)
         self._dispatch_id += 1
         head = batch.head
         dispatch = Dispatch(

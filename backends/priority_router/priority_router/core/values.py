@@ -25,6 +25,13 @@ class TimeoutAction(enum.Enum):
     DELAY = "DELAY"
 
 
+class Order(enum.Enum):
+    """Who of a class is served first."""
+
+    ARRIVAL = "arrival"
+    DEADLINE = "deadline"
+
+
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
     """One class of traffic.
@@ -36,6 +43,7 @@ class TrafficClass:
         default_timeout: queue timeout in ns; 0 = none.
         allow_timeout_override: a caller's own timeout counts where it is shorter than the default.
         timeout_action: REJECT answers, DELAY serves after the level's unexpired work.
+        order: ARRIVAL, or DEADLINE: the one whose queue timeout passes first, then those without one.
     """
 
     name: str
@@ -44,6 +52,7 @@ class TrafficClass:
     default_timeout: int = 0
     allow_timeout_override: bool = True
     timeout_action: TimeoutAction = TimeoutAction.REJECT
+    order: Order = Order.ARRIVAL
 
 
 @dataclass(frozen=True, slots=True)

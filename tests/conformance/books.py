@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the referee writes down: who waits where, and in which order the rules want them served."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from priority_router.core.values import Dispatch, Order, Request, SchedulingPolicy, TrafficClass
+
+
+class Foul(AssertionError):
+    """A decision that breaks a law; the text begins with the law's name."""
+
+
+def law(holds: bool, name: str, text: str, *details: object) -> None:
+    """``details`` go into ``text`` as with ``str.format``, and only when they are needed: these run a million times."""
+    if not holds:
+        raise Foul(f"{name}: {text.format(*details)}")
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What the referee knows of one request."""
+
+    request: Request
+    traffic_class: TrafficClass
+    place: int
+    deadline: int | None = None
+    sent_rows: int = 0
+    answered_rows: int = 0
+    delayed: bool = False
+
+    @property
+    def unsent(self) -> int:
+        return self.request.rows - self.sent_rows
+
+    @property
+    def lane(self) -> tuple[int, bool]:
+        return (self.traffic_class.level, self.delayed)
+
+
+Records = OrderedDict[int, Record]
+
+
+@dataclass(slots=True)
+class Line:
+    """Waiting requests of one level, unexpired or delayed, in order of their turns; the same per signature."""
+
+    everyone: Records = field(default_factory=OrderedDict)
+    alike: dict[Hashable, Records] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        self.everyone[record.request.id] = record
+        self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
+
+    def remove(self, record: Record, served: bool) -> None:
+        _take_turn(self.everyone, record, served)
+        alike = self.alike[record.request.signature]
+        _take_turn(alike, record, served)
+        if not alike:
+            del self.alike[record.request.signature]
+
+
+def _take_turn(records: Records, record: Record, served: bool) -> None:
+    """Out of those who wait; of a class that is ordered by deadline, who is served takes the first turn of all."""
+    if served and not record.delayed and record.traffic_class.order is Order.DEADLINE:
+        first = next(each for each in records.values() if each.traffic_class is record.traffic_class)
+        left = [first if each is record else each for each in records.values() if each is not first or first is record]
+        records.clear()
+        records.update((each.request.id, each) for each in left if each is not record)
+    else:
+        del records[record.request.id]
+
+
+class Lines:
+    """All that wait, in serving order."""
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        levels = sorted({each.level for each in policy.classes})
+        self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
+        self._by_deadline = any(each.order is Order.DEADLINE for each in policy.classes)
+
+    def add(self, record: Record) -> None:
+        self._lines[record.lane].add(record)
+
+    def remove(self, record: Record, *, served: bool = False) -> None:
+        self._lines[record.lane].remove(record, served)
+
+    def holds(self, record: Record) -> bool:
+        return record.request.id in self._lines[record.lane].everyone
+
+    def everyone(self) -> Iterator[Record]:
+        for line in self._lines.values():
+            yield from line.everyone.values()
+
+    def first(self) -> Record | None:
+        for (_, delayed), line in self._lines.items():
+            if line.everyone:
+                return next(self._served(line.everyone, delayed))
+        return None
+
+    def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:
+        """Level by level, those of one signature."""
+        for (level, delayed), line in self._lines.items():
+            yield level, self._served(line.alike.get(signature, OrderedDict()), delayed)
+
+    def _served(self, records: Records, delayed: bool) -> Iterator[Record]:
+        """Turns go by arrival, or by expiry; a class that is ordered by deadline sends another than the one it is."""
+        if delayed or not self._by_deadline:
+            return iter(records.values())
+        own: dict[str, list[Record]] = {}
+        for record in records.values():
+            own.setdefault(record.traffic_class.name, []).append(record)
+        taken = {name: iter(sorted(those, key=_place)) for name, those in own.items()}
+        return (next(taken[record.traffic_class.name]) for record in records.values())
+
+
+def _place(record: Record) -> tuple[float, int]:
+    by_deadline = record.traffic_class.order is Order.DEADLINE and record.deadline is not None
+    deadline = record.deadline if by_deadline and record.deadline is not None else math.inf
+    return (deadline, record.place)
+
+
+def replay_joins(lines: Lines, dispatch: Dispatch, records: list[Record], max_batch_size: int) -> None:
+    """Replay the joining: walk everyone alike in serving order, and see that those who join are the first."""
+    head = records[0]
+    expected = [record.request.id for record in records[1:]]
+    joined = set(expected)
+    order: list[int] = []
+    rows = dispatch.parts[0].rows
+    passed: dict[int, Record] = {}
+    for level, line in lines.alike(dispatch.signature):
+        if level < head.traffic_class.level or len(order) == len(expected) or level in passed:
+            continue
+        for record in line:
+            if record is head:
+                continue
+            if record.request.id not in joined:
+                passed[level] = record
+                fits = level == head.traffic_class.level and rows + record.unsent <= max_batch_size
+                law(not fits or len(order) == len(expected), "joins", "{} fits and is passed by {}", record, dispatch)
+                break
+            order.append(record.request.id)
+            rows += record.unsent
+    law(order == expected, "joins", "{} join {}, serving order {}, passed {}", expected, head, order, passed)

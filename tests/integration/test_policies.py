@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/policies.md offers, proven by what the executor wrote down; without its key the same check fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from support.clients import Call
+from support.fleet import MODES, Fleet, eventually, fleet
+from support.models import BULK, INTERACTIVE, Executor, Router
+
+LEARNED = 15
+"""Calls from which the router knows how long the executor takes, whatever it took before."""
+
+FILLER = {"name": "filler", "level": 1}
+"""Most urgent: it takes the place that the router may send ahead into Triton's queue."""
+
+ONE_ROW = Executor("one_row", max_batch_size=1, batch_seconds=0.02)
+
+
+def classes(
+    interactive: dict[str, object] | None = None, bulk: dict[str, object] | None = None
+) -> list[dict[str, object]]:
+    """Three classes on two levels, with more keys for two of them."""
+    return [
+        FILLER,
+        {"name": INTERACTIVE, "level": 1, **(interactive or {})},
+        {"name": BULK, "level": 2, **(bulk or {})},
+    ]
+
+
+@pytest.fixture(scope="module", params=MODES)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    routers = [
+        (Router("without", classes=classes()), ONE_ROW),
+        (Router("by_deadline", classes=classes(bulk={"order": "deadline"})), ONE_ROW),
+    ]
+    with fleet(tmp_path_factory.mktemp("policies"), request.param, routers) as made:
+        yield made
+
+
+def served(system: Fleet, router: str, calls: Sequence[Call]) -> list[int]:
+    """Tags of the calls in the order in which they ran, when all had arrived, in this order, before the first began."""
+    record = system.records["one_row"]
+    filler = Call(tag=0, traffic_class="filler")
+    for _ in range(LEARNED):  # so that it binds late: nothing more goes ahead
+        assert system.client.infer(router, filler).ok
+    system.rests(router)
+    record.forget()
+    with record.shut():
+        futures = [system.client.send(router, filler)]
+        eventually(lambda: record.held() == 1)
+        futures.append(system.client.send(router, filler))
+        eventually(lambda: system.metric("in_flight_rows", router) == 2)
+        for count, call in enumerate(calls, start=3):
+            futures.append(system.client.send(router, call))
+            eventually(lambda: system.held(router) == count)  # noqa: B023 - called in this round
+    assert all(future.result().ok for future in futures)
+    return [tag for tag in record.tags() if tag]
+
+
+def by_deadline(system: Fleet, router: str) -> bool:
+    """The law: of one class the earliest timeout comes first, then the requests without one."""
+    timeouts = {1: None, 2: 90_000_000, 3: 60_000_000, 4: 80_000_000}
+    calls = [Call(tag=tag, traffic_class=BULK, timeout_us=timeout) for tag, timeout in timeouts.items()]
+    return served(system, router, calls) == [3, 4, 2, 1]
+
+
+def test_the_earliest_deadline_of_a_class_is_served_first(system: Fleet) -> None:
+    assert by_deadline(system, "by_deadline")
+
+
+def test_without_the_key_they_are_served_as_they_came(system: Fleet) -> None:
+    assert not by_deadline(system, "without")
