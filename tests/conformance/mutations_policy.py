@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutations import Patch, removed
-from priority_router.core import lines
+from conformance.mutations import Patch, always, removed, swap
+from priority_router.core import lines, scheduler, service_times
+from priority_router.core.service_times import ServiceTimes
 
 # Order inside a class.
 
@@ -22,3 +23,31 @@ def _(patch: Patch) -> None:
         self.leave(entry, turn)
 
     patch.setattr(lines._Deadlines, "serve", keep)
+
+
+# Bounded blocking.
+
+for _check in (
+    "less_urgent_dispatches_keep_to_the_blocking_budget",
+    "a_request_above_the_blocking_budget_is_split",
+    "a_dispatch_that_one_row_takes_over_the_budget_is_counted",
+    "one_measured_hiccup_in_ten_is_covered",
+):
+    swap(0, f"the blocking budget: {_check}", _check, scheduler, "blocking_budgets", always({}))
+swap(0, "p90", "one_measured_hiccup_in_ten_is_covered", service_times, "UPPER", (1, 2))
+swap(
+    0,
+    "only less urgent ones are cut",
+    "the_most_urgent_are_not_cut_by_their_own_budget",
+    scheduler,
+    "blocking_budgets",
+    lambda policy: {each.name: each.max_blocking for each in policy.classes if each.max_blocking},
+)
+
+
+@removed(0, "free rows join", "where_no_row_count_keeps_to_the_budget_rows_that_cost_nothing_join")
+def _(patch: Patch) -> None:
+    def at_least_one(self: ServiceTimes, signature: Any, time: int, _slowdown: float) -> int:
+        return self._telling(signature).upper.rows_within(time) or 1
+
+    patch.setattr(ServiceTimes, "rows_within", at_least_one)

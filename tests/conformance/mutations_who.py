@@ -57,8 +57,8 @@ def _(patch: Patch) -> None:
 def _larger_batches(patch: Patch) -> None:
     propose = batching.propose
 
-    def larger(waiting: Any, times: Any, budget: Any, policy: Any) -> Any:
-        return propose(waiting, times, budget, replace(policy, max_batch_size=2 * policy.max_batch_size or 2))
+    def larger(waiting: Any, times: Any, budget: Any, policy: Any, *more: Any) -> Any:
+        return propose(waiting, times, budget, replace(policy, max_batch_size=2 * policy.max_batch_size or 2), *more)
 
     patch.setattr(scheduler, "propose", larger)
     patch.setattr(scheduler, "charge", always(None))

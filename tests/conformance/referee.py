@@ -12,8 +12,8 @@ head        a dispatch is headed by the first request of the most urgent level w
             order = "deadline" takes its turns among the unexpired in order of deadline.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
             out ends the joining. While one of the head's own level fits, nobody less urgent joins.
-rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, and only the
-            last part is shared.
+rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, or than a
+            blocking budget allows, and only the last part is shared.
 conserving  nothing waits while fewer than I dispatches are in flight.
 ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
 one end     each request ends once, in the advance after the event that ends it, and for that reason.
@@ -152,9 +152,11 @@ class Referee:
             law(record.request.signature == dispatch.signature, "joins", "{} in {}", record, dispatch)
             law(part.first_row == record.sent_rows, "rows", "{}, next row is {}", part, record.sent_rows)
             whole = part.rows == record.unsent
-            law(whole or record.request.rows > limit, "rows", "{} need not be split: {}", record, part)
+            small = record.request.rows <= limit and not self._has_budget(record)
+            law(whole or not small, "rows", "{} need not be split: {}", record, part)
             law(whole or len(records) == 1, "rows", "a part that is not the last shares its dispatch: {}", dispatch)
-        replay_joins(self._lines, dispatch, records, self.policy.max_batch_size)
+        room = dispatch.rows if self._has_budget(head) else self.policy.max_batch_size
+        replay_joins(self._lines, dispatch, records, room)
         self._check_ahead(dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
             record.sent_rows += part.rows
@@ -247,6 +249,11 @@ class Referee:
     def _leave(self, record: Record, *, served: bool = False) -> None:
         self._lines.remove(record, served=served)
         self._waiting[record.traffic_class.name] -= 1
+
+    def _has_budget(self, record: Record) -> bool:
+        """A more urgent class bounds the time of its dispatches, so their rows follow from learned times."""
+        level = record.traffic_class.level
+        return any(each.max_blocking and each.level < level for each in self.policy.classes)
 
     def _is_waiting(self, record: Record) -> bool:
         return self._lines.holds(record)

@@ -46,7 +46,10 @@ def draw_policy(rng: random.Random) -> SchedulingPolicy:
 
 def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPolicy:
     """The same with what docs/policies.md offers, each for some of the classes."""
-    classes = tuple(replace(each, order=rng.choice(tuple(Order))) for each in policy.classes)
+    classes = tuple(
+        replace(each, order=rng.choice(tuple(Order)), max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)))
+        for each in policy.classes
+    )
     return replace(policy, classes=classes)
 
 

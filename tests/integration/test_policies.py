@@ -18,6 +18,8 @@ FILLER = {"name": "filler", "level": 1}
 
 ONE_ROW = Executor("one_row", max_batch_size=1, batch_seconds=0.02)
 
+BY_ROWS = Executor("by_rows", max_batch_size=16, batch_seconds=0.02, row_seconds=0.01)
+
 
 def classes(
     interactive: dict[str, object] | None = None, bulk: dict[str, object] | None = None
@@ -34,6 +36,8 @@ def classes(
 def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     routers = [
         (Router("without", classes=classes()), ONE_ROW),
+        (Router("unbounded", classes=classes()), BY_ROWS),
+        (Router("bounded", classes=classes(interactive={"max_blocking_microseconds": 70_000})), BY_ROWS),
         (Router("by_deadline", classes=classes(bulk={"order": "deadline"})), ONE_ROW),
     ]
     with fleet(tmp_path_factory.mktemp("policies"), request.param, routers) as made:
@@ -73,3 +77,25 @@ def test_the_earliest_deadline_of_a_class_is_served_first(system: Fleet) -> None
 
 def test_without_the_key_they_are_served_as_they_came(system: Fleet) -> None:
     assert not by_deadline(system, "without")
+
+
+def largest_bulk(system: Fleet, router: str) -> int:
+    """Most rows of a batch of bulk work once each row count has been measured, a request of 16 rows included."""
+    record = system.records["by_rows"]
+    bulk = [Call(tag=1, traffic_class=BULK, rows=rows) for rows in (1, 2, 4, 8, 16) for _ in range(4)]
+    for call in bulk:
+        assert system.client.infer(router, call).ok
+    record.forget()
+    futures = [system.client.send(router, call) for call in bulk]
+    assert all(future.result().ok for future in futures)
+    assert len(record.tags()) == sum(call.rows for call in bulk)
+    return max(sum(batch.rows) for batch in record.batches())
+
+
+def test_less_urgent_dispatches_keep_to_the_blocking_budget(system: Fleet) -> None:
+    assert largest_bulk(system, "bounded") <= 4, "five rows take more than 70 ms"
+    assert system.metric("blocking_budget_seconds", "bounded", **{"class": INTERACTIVE}) == 0.07
+
+
+def test_without_the_key_they_are_filled(system: Fleet) -> None:
+    assert largest_bulk(system, "unbounded") > 4

@@ -71,6 +71,7 @@ ONLINE_OF_EVERY_KEY = TrafficClass(
     allow_timeout_override=False,
     timeout_action=TimeoutAction.DELAY,
     order=Order.DEADLINE,
+    max_blocking=20_000_000,
 )
 
 
@@ -82,7 +83,7 @@ def test_every_key_is_read() -> None:
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\norder = "deadline"\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\n'
         + BULK
     )
     assert policy == RouterPolicy(
@@ -282,6 +283,7 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
         ("class", "level", policy_fields.MAX_LEVEL),
         ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
         ("class", "default_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("class", "max_blocking_microseconds", policy_fields.MAX_MICROSECONDS),
     ],
 )
 def test_the_largest_value_is_taken_and_no_larger_one(table: str, key: str, largest: int) -> None:

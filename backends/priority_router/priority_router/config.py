@@ -207,6 +207,7 @@ class _Reader:
                     allow_timeout_override=values["allow_timeout_override"],
                     timeout_action=TimeoutAction(values["timeout_action"]),
                     order=Order(values["order"]),
+                    max_blocking=values["max_blocking_microseconds"] * MICROSECOND,
                 )
             )
         return tuple(classes)

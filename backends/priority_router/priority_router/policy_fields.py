@@ -56,6 +56,9 @@ DEFAULT_TIMEOUT_ACTION: Final = "REJECT"
 DEFAULT_ORDER: Final = "arrival"
 """Fair among requests whose deadlines nobody chose with the others in mind."""
 
+DEFAULT_MAX_BLOCKING_MICROSECONDS: Final = 0
+"""None: a bound costs the less urgent classes rows/s wherever a batch has a fixed cost."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -253,6 +256,13 @@ CLASS: Final = (
         DEFAULT_ORDER,
         "Who of the class is served first: who arrived first, or whose queue timeout passes first.",
         _one_of("arrival", "deadline"),
+    ),
+    Field(
+        "max_blocking_microseconds",
+        "integer",
+        DEFAULT_MAX_BLOCKING_MICROSECONDS,
+        "Longest time that a dispatch of a less urgent class is predicted to take; 0: no limit.",
+        _between(0, MAX_MICROSECONDS),
     ),
 )
 

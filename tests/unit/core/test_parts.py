@@ -75,7 +75,7 @@ class TestDeadlines:
 
 class TestBatching:
     def rows(self, *entries, times=None, **keys):
-        batch = propose(lanes_of(*entries), times or ServiceTimes(4), FillBudget(0.95), policy(**keys))
+        batch = propose(lanes_of(*entries), times or ServiceTimes(4), FillBudget(0.95), policy(**keys), {})
         assert batch is not None
         return [(entries.index(one), rows) for one, rows in batch.picks]
 
@@ -168,11 +168,11 @@ class TestSlowdownBase:
         for traffic_class, waiting in zip(levels, (1, 1, 9), strict=True):
             for _ in range(waiting):
                 lanes.add(entry(traffic_class))
-        batch = propose(lanes, times, FillBudget(0.95), policy(*levels, max_batch_size=32))
+        batch = propose(lanes, times, FillBudget(0.95), policy(*levels, max_batch_size=32), {})
         assert batch is not None
         assert batch.rows == 2
         spent = FillBudget(0.95)
         spent.charge(1, 1000, 0)
-        batch = propose(lanes, times, spent, policy(*levels, max_batch_size=32))
+        batch = propose(lanes, times, spent, policy(*levels, max_batch_size=32), {})
         assert batch is not None
         assert batch.rows == 11

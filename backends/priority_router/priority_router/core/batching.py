@@ -6,6 +6,7 @@ Law: looks at who waits and at learned times, proposes one dispatch, changes nei
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from priority_router.core.fill_budget import FillBudget
@@ -24,7 +25,19 @@ class Batch:
     rows: int
 
 
-def propose(lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> Batch | None:
+def blocking_budgets(policy: SchedulingPolicy) -> dict[str, int]:
+    """Per class that has one, ns that its dispatches may block the more urgent classes."""
+    budgets = {}
+    for each in policy.classes:
+        asked = [other.max_blocking for other in policy.classes if other.level < each.level and other.max_blocking]
+        if asked:
+            budgets[each.name] = min(asked)
+    return budgets
+
+
+def propose(
+    lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy, blocking: Mapping[str, int]
+) -> Batch | None:
     """The dispatch that should go next; None when nothing waits.
 
     Its head is the oldest request of the most urgent level. Others of its signature join in the same order while they
@@ -33,12 +46,13 @@ def propose(lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: Sched
     head = lanes.head()
     if head is None:
         return None
-    limit = max(policy.max_batch_size, 1)
     signature = head.request.signature
+    limit = _row_limit(head, times, policy, blocking)
     level = head.traffic_class.level
     target = limit
     if level != lanes.most_urgent_level:
         target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
+        target = min(target, limit)
 
     oversized = head.request.rows > limit
     rows = min(head.unsent, target if oversized else limit)
@@ -50,8 +64,17 @@ def propose(lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: Sched
     for lane in lanes.from_level(level):
         rows = _join(lane, head, picks, rows, room, target)
         if lane.level == level and not budget.spent:
-            room = times.fill_limit(signature, rows, policy.max_fill_slowdown)
+            room = min(limit, times.fill_limit(signature, rows, policy.max_fill_slowdown))
     return Batch(head, picks, rows)
+
+
+def _row_limit(head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]) -> int:
+    """Most rows of a dispatch that this request heads."""
+    limit = max(policy.max_batch_size, 1)
+    allowed = blocking.get(head.traffic_class.name)
+    if allowed is None:
+        return limit
+    return min(limit, times.rows_within(head.request.signature, allowed, policy.max_fill_slowdown))
 
 
 def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> None:

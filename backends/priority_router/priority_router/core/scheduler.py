@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from priority_router.core.batching import Batch, charge, propose
+from priority_router.core.batching import Batch, blocking_budgets, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
 from priority_router.core.fill_budget import FillBudget
@@ -42,6 +42,7 @@ class Scheduler:
 
     Attributes:
         late_answers: answers that came after their dispatch was written off.
+        over_budget: per class that more urgent ones set a budget, dispatches sent although predicted to exceed it.
     """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
@@ -51,6 +52,7 @@ class Scheduler:
         self._deadlines = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
         self._budget = FillBudget(policy.batch_efficiency)
+        self._allowed = blocking_budgets(policy)
         self._held_back = False
         self._entries: dict[int, Entry] = {}
         self._written_off: set[int] = set()
@@ -61,6 +63,7 @@ class Scheduler:
         self._dispatch_id = 0
         self._blocking = {name: RecentWorst() for name in self._classes}
         self.late_answers = 0
+        self.over_budget = dict.fromkeys(self._allowed, 0)
 
     # What the scheduler is told.
 
@@ -177,7 +180,7 @@ class Scheduler:
     # How it is done.
 
     def _propose(self) -> Batch | None:
-        return propose(self._lanes, self._executor.times, self._budget, self._policy)
+        return propose(self._lanes, self._executor.times, self._budget, self._policy, self._allowed)
 
     def _next_batch(self, now: int) -> Batch | None:
         """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
@@ -202,6 +205,7 @@ class Scheduler:
                 self._lanes.serve(entry)
         self._dispatch_id += 1
         head = batch.head
+        self._note_budget(batch)
         dispatch = Dispatch(
             self._dispatch_id, head.traffic_class.level, head.request.signature, batch.rows, tuple(parts)
         )
@@ -275,6 +279,13 @@ class Scheduler:
         if self._draining:
             return Unavailable("the router is shutting down: it serves what waits and takes nothing new")
         return self._no_executor() if self._executor_gone else None
+
+    def _note_budget(self, batch: Batch) -> None:
+        name = batch.head.traffic_class.name
+        allowed = self._allowed.get(name)
+        if allowed is not None:
+            takes = self._executor.times.upper(batch.head.request.signature, batch.rows)
+            self.over_budget[name] += takes is not None and takes > allowed
 
     def _note_blocking(self, flight: Flight, now: int) -> None:
         """A slot is freed: note how long the more urgent ones stood behind the dispatch that held it."""

@@ -44,6 +44,7 @@ class TrafficClass:
         allow_timeout_override: a caller's own timeout counts where it is shorter than the default.
         timeout_action: REJECT answers, DELAY serves after the level's unexpired work.
         order: ARRIVAL, or DEADLINE: the one whose queue timeout passes first, then those without one.
+        max_blocking: ns that a less urgent class's dispatch may be predicted to take; 0 = any.
     """
 
     name: str
@@ -53,6 +54,7 @@ class TrafficClass:
     allow_timeout_override: bool = True
     timeout_action: TimeoutAction = TimeoutAction.REJECT
     order: Order = Order.ARRIVAL
+    max_blocking: int = 0
 
 
 @dataclass(frozen=True, slots=True)
