@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from priority_router.core.values import Dispatch, Order, Request, SchedulingPolicy, TrafficClass
 
@@ -32,6 +33,12 @@ class Record:
     sent_rows: int = 0
     answered_rows: int = 0
     delayed: bool = False
+    promoted_to: int | None = None
+    turn: int = field(init=False)
+    turn_alike: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turn = self.turn_alike = self.place
 
     @property
     def unsent(self) -> int:
@@ -39,7 +46,20 @@ class Record:
 
     @property
     def lane(self) -> tuple[int, bool]:
-        return (self.traffic_class.level, self.delayed)
+        return (self.level, self.delayed)
+
+    @property
+    def level(self) -> int:
+        return self.traffic_class.level if self.promoted_to is None else self.promoted_to
+
+    @property
+    def queue(self) -> tuple[str, bool]:
+        """Those with whom it shares turns."""
+        return (self.traffic_class.name, self.promoted_to is not None)
+
+    @property
+    def by_deadline(self) -> bool:
+        return self.traffic_class.order is Order.DEADLINE and self.promoted_to is None
 
 
 Records = OrderedDict[int, Record]
@@ -47,7 +67,7 @@ Records = OrderedDict[int, Record]
 
 @dataclass(slots=True)
 class Line:
-    """Waiting requests of one level, unexpired or delayed, in order of their turns; the same per signature."""
+    """Waiting requests of one level, unexpired or delayed, as they came into it; the same per signature."""
 
     everyone: Records = field(default_factory=OrderedDict)
     alike: dict[Hashable, Records] = field(default_factory=dict)
@@ -57,22 +77,20 @@ class Line:
         self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
 
     def remove(self, record: Record, served: bool) -> None:
-        _take_turn(self.everyone, record, served)
         alike = self.alike[record.request.signature]
-        _take_turn(alike, record, served)
+        if served and not record.delayed and record.by_deadline:  # it takes the first turn of its class
+            first = min((each for each in self.everyone.values() if each.queue == record.queue), key=_turn)
+            first.turn = record.turn
+            first = min((each for each in alike.values() if each.queue == record.queue), key=_turn_alike)
+            first.turn_alike = record.turn_alike
+        del self.everyone[record.request.id]
+        del alike[record.request.id]
         if not alike:
             del self.alike[record.request.signature]
 
 
-def _take_turn(records: Records, record: Record, served: bool) -> None:
-    """Out of those who wait; of a class that is ordered by deadline, who is served takes the first turn of all."""
-    if served and not record.delayed and record.traffic_class.order is Order.DEADLINE:
-        first = next(each for each in records.values() if each.traffic_class is record.traffic_class)
-        left = [first if each is record else each for each in records.values() if each is not first or first is record]
-        records.clear()
-        records.update((each.request.id, each) for each in left if each is not record)
-    else:
-        del records[record.request.id]
+_turn: Callable[[Record], int] = attrgetter("turn")
+_turn_alike: Callable[[Record], int] = attrgetter("turn_alike")
 
 
 class Lines:
@@ -81,13 +99,19 @@ class Lines:
     def __init__(self, policy: SchedulingPolicy) -> None:
         levels = sorted({each.level for each in policy.classes})
         self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
-        self._by_deadline = any(each.order is Order.DEADLINE for each in policy.classes)
+        self._mixed = any(each.order is Order.DEADLINE or each.max_wait for each in policy.classes)
 
     def add(self, record: Record) -> None:
         self._lines[record.lane].add(record)
 
     def remove(self, record: Record, *, served: bool = False) -> None:
         self._lines[record.lane].remove(record, served)
+
+    def promote(self, record: Record) -> None:
+        self.remove(record)
+        record.delayed, record.promoted_to = False, min(level for level, _ in self._lines)
+        record.turn = record.turn_alike = record.place
+        self.add(record)
 
     def holds(self, record: Record) -> bool:
         return record.request.id in self._lines[record.lane].everyone
@@ -99,28 +123,27 @@ class Lines:
     def first(self) -> Record | None:
         for (_, delayed), line in self._lines.items():
             if line.everyone:
-                return next(self._served(line.everyone, delayed))
+                return next(self._served(line.everyone, delayed, _turn))
         return None
 
     def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:
         """Level by level, those of one signature."""
         for (level, delayed), line in self._lines.items():
-            yield level, self._served(line.alike.get(signature, OrderedDict()), delayed)
+            yield level, self._served(line.alike.get(signature, OrderedDict()), delayed, _turn_alike)
 
-    def _served(self, records: Records, delayed: bool) -> Iterator[Record]:
+    def _served(self, records: Records, delayed: bool, turn: Callable[[Record], int]) -> Iterator[Record]:
         """Turns go by arrival, or by expiry; a class that is ordered by deadline sends another than the one it is."""
-        if delayed or not self._by_deadline:
+        if delayed or not self._mixed:
             return iter(records.values())
-        own: dict[str, list[Record]] = {}
+        own: dict[tuple[str, bool], list[Record]] = {}
         for record in records.values():
-            own.setdefault(record.traffic_class.name, []).append(record)
-        taken = {name: iter(sorted(those, key=_place)) for name, those in own.items()}
-        return (next(taken[record.traffic_class.name]) for record in records.values())
+            own.setdefault(record.queue, []).append(record)
+        taken = {queue: iter(sorted(those, key=_place)) for queue, those in own.items()}
+        return (next(taken[record.queue]) for record in sorted(records.values(), key=turn))
 
 
 def _place(record: Record) -> tuple[float, int]:
-    by_deadline = record.traffic_class.order is Order.DEADLINE and record.deadline is not None
-    deadline = record.deadline if by_deadline and record.deadline is not None else math.inf
+    deadline = record.deadline if record.by_deadline and record.deadline is not None else math.inf
     return (deadline, record.place)
 
 
@@ -133,14 +156,14 @@ def replay_joins(lines: Lines, dispatch: Dispatch, records: list[Record], max_ba
     rows = dispatch.parts[0].rows
     passed: dict[int, Record] = {}
     for level, line in lines.alike(dispatch.signature):
-        if level < head.traffic_class.level or len(order) == len(expected) or level in passed:
+        if level < head.level or len(order) == len(expected) or level in passed:
             continue
         for record in line:
             if record is head:
                 continue
             if record.request.id not in joined:
                 passed[level] = record
-                fits = level == head.traffic_class.level and rows + record.unsent <= max_batch_size
+                fits = level == head.level and rows + record.unsent <= max_batch_size
                 law(not fits or len(order) == len(expected), "joins", "{} fits and is passed by {}", record, dispatch)
                 break
             order.append(record.request.id)

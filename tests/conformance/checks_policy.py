@@ -113,3 +113,50 @@ def one_measured_hiccup_in_ten_is_covered() -> None:
     bench.submit(*["background"] * 4)
     (first,) = bench.advance()
     assert first.rows == 3, "of four the median would do, but not nearly always"
+
+
+# The age bound.
+
+
+def _aged() -> tuple[list[int], list[int]]:
+    """50 ms per request, 6 urgent ones before one that may wait for 200 ms, 9 after it: who was served when, at what
+    level."""
+    bench = Bench(ONLINE, TrafficClass("background", 2, max_wait=200 * MS), max_batch_size=1)
+    bench.learn(50, class_name="online")
+    bench.submit(*["online"] * 6)
+    (old,) = bench.submit("background")
+    bench.submit(*["online"] * 9)
+    (running,) = bench.advance()
+    order, levels = ids(running), [running.level]
+    while len(order) < 16:
+        bench.now += 50 * MS
+        assert bench.scheduler.waiting["background"] == (old not in order)
+        (running,) = bench.complete(running)
+        order += ids(running)
+        levels.append(running.level)
+    return [number - old for number in order], levels
+
+
+@check
+def who_has_waited_long_enough_is_as_urgent_as_the_most_urgent() -> None:
+    order, levels = _aged()
+    assert order.index(0) < 15
+    assert levels == [1] * 16
+
+
+@check
+def who_has_waited_long_enough_stands_by_its_arrival() -> None:
+    order, _ = _aged()
+    assert order == list(range(-6, 10))
+
+
+@check
+def the_age_bound_wakes_the_router() -> None:
+    bench = Bench(ONLINE, TrafficClass("background", 2, max_wait=20 * MS), max_batch_size=1)
+    bench.learn(50, class_name="online")
+    bench.submit("online")
+    bench.advance()
+    start = bench.now
+    bench.submit("background")
+    bench.advance()
+    assert bench.scheduler.next_wakeup() == start + 20 * MS

@@ -7,6 +7,9 @@ from typing import Any
 
 from conformance.mutations import Patch, always, removed, swap
 from priority_router.core import lines, scheduler, service_times
+from priority_router.core.deadlines import Deadlines
+from priority_router.core.lanes import Lanes
+from priority_router.core.scheduler import Scheduler
 from priority_router.core.service_times import ServiceTimes
 
 # Order inside a class.
@@ -51,3 +54,33 @@ def _(patch: Patch) -> None:
         return self._telling(signature).upper.rows_within(time) or 1
 
     patch.setattr(ServiceTimes, "rows_within", at_least_one)
+
+
+# The age bound.
+
+for _check in (
+    "who_has_waited_long_enough_is_as_urgent_as_the_most_urgent",
+    "who_has_waited_long_enough_stands_by_its_arrival",
+):
+    swap(0, f"the age bound: {_check}", _check, Scheduler, "_promote", always(None))
+
+
+@removed(0, "a promoted one's place", "who_has_waited_long_enough_stands_by_its_arrival")
+def _(patch: Patch) -> None:
+    promote = Lanes.promote
+
+    def at_the_end(self: Lanes, entry: Any) -> None:
+        entry.sequence += 1000
+        promote(self, entry)
+
+    patch.setattr(Lanes, "promote", at_the_end)
+
+
+@removed(0, "wake-ups for the age bound", "the_age_bound_wakes_the_router")
+def _(patch: Patch) -> None:
+    earliest = Deadlines.earliest
+
+    def deadlines_alone(self: Deadlines) -> int | None:
+        return earliest(self) if any(entry.deadline for _, _, entry in self._heap) else None
+
+    patch.setattr(Deadlines, "earliest", deadlines_alone)

@@ -9,7 +9,8 @@ The laws, at every ``advance``:
 
 head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
             requests in order of arrival, then the delayed ones in the order in which they expired. A class with
-            order = "deadline" takes its turns among the unexpired in order of deadline.
+            order = "deadline" takes its turns among the unexpired in order of deadline. Who has waited max_wait stands
+            in the most urgent level by its arrival.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
             out ends the joining. While one of the head's own level fits, nobody less urgent joins.
 rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, or than a
@@ -65,6 +66,7 @@ class Referee:
         self._written_off: set[int] = set()
         self._new: list[Record] = []
         self._deadlines: list[tuple[int, int, Record]] = []
+        self._ages: list[tuple[int, Record]] = []
         self._due: dict[int, Outcome] = {}
         self._draining = False
 
@@ -86,6 +88,8 @@ class Referee:
             self._new.append(record)
             if timeout:
                 heappush(self._deadlines, (now + timeout, record.place, record))
+            if traffic_class.max_wait:
+                self._ages.append((now + traffic_class.max_wait, record))
         self.scheduler.submit(requests, now)
 
     def cancel(self, request_id: int, now: int) -> None:
@@ -119,6 +123,7 @@ class Referee:
         self._lose(now)
         if not self._gone:  # else whoever waits is answered as unavailable, expired or not
             self._expire(now)
+            self._promote(now)
         actions = self.scheduler.advance(now)
         sends = [action for action in actions if isinstance(action, Send)]
         law(list(actions[: len(sends)]) == sends, "sends first", "a Finish comes before a Send in {}", actions)
@@ -143,7 +148,7 @@ class Referee:
         head = records[0]
         first = self._lines.first()
         law(first is head, "head", "{} is sent, {} is to be served", head, first)
-        law(dispatch.level == head.traffic_class.level, "head", "level {} for {}", dispatch.level, head)
+        law(dispatch.level == head.level, "head", "level {} for {}", dispatch.level, head)
         law(0 < dispatch.rows <= limit, "rows", "{} rows, at most {}", dispatch.rows, limit)
         law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", "parts do not add up: {}", dispatch)
         law(self.policy.max_batch_size > 0 or len(records) == 1, "joins", "there is no batch axis to join along")
@@ -220,6 +225,7 @@ class Referee:
         law(wakeup is None or wakeup > now, "wake-up", "at {}, now is {}", wakeup, now)
         latest = [sent + self.policy.executor_timeout for _, sent in self._flying.values()]
         latest += [at for at in (self._next_deadline(),) if at is not None]
+        latest += [at for at, record in self._ages if self._is_waiting(record)]
         if latest:
             law(wakeup is not None and wakeup <= min(latest), "wake-up", "at {}, needed by {}", wakeup, min(latest))
 
@@ -298,6 +304,15 @@ class Referee:
     def _may_expire(self, record: Record) -> bool:
         return not record.delayed and not record.sent_rows and self._is_waiting(record)
 
+    def _promote(self, now: int) -> None:
+        if self._ages:
+            self._ages.sort(key=lambda age: age[0])  # stable, so that of one class they stay by arrival
+            aged = [record for at, record in self._ages if at <= now]
+            self._ages = [age for age in self._ages if age[0] > now and self._is_waiting(age[1])]
+            for record in aged:
+                if self._is_waiting(record):
+                    self._lines.promote(record)
+
     def _expire(self, now: int) -> None:
         while True:
             deadline = self._next_deadline()
@@ -306,7 +321,7 @@ class Referee:
             record = heappop(self._deadlines)[2]
             if record.traffic_class.timeout_action is TimeoutAction.REJECT:
                 self._end_soon(record, Outcome.TIMEOUT)
-            else:
+            elif record.promoted_to is None:
                 self._lines.remove(record)
                 record.delayed = True
                 self._lines.add(record)

@@ -35,6 +35,7 @@ CLASSES = st.lists(
         allow_timeout_override=st.booleans(),
         timeout_action=st.sampled_from(TimeoutAction),
         order=st.sampled_from(Order),
+        max_wait=st.sampled_from((0, 0, 10 * MS, 25 * MS)),
         max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
     ),
     min_size=1,

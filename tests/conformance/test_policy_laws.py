@@ -48,3 +48,33 @@ def test_wrong_predictions_exceed_it_by_as_much_as_they_are_wrong() -> None:
 @pytest.mark.slow
 def test_no_less_urgent_dispatch_exceeds_the_budget_in_a_long_run() -> None:
     assert longest_less_urgent(EXACT, 21 * MS, 500_000, 5) <= 21 * MS
+
+
+def longest_wait(max_wait: int, requests: int, seed: int) -> int:
+    """Longest time in ns that a background request waits for its start, beside urgent work for 0.85 of the time."""
+    policy = SchedulingPolicy((TrafficClass("online", 1), TrafficClass("background", 2, max_wait=max_wait)))
+    rate = SECOND / EXACT.expected(1, 0)
+    streams = [Stream("online", 0.85 * rate, burst=4), Stream("background", 0.1 * rate)]
+    setup = Setup(ExecutorShape(1, 1), EXACT, NO_DELAYS, dispatch_overhead=0)
+    played = run(policy, setup, streams, requests, seed)
+    check_end(played)
+    simulation = played.simulation
+    waits = [(sent.parts[0].request_id, start) for sent, start, _ in played.taken]
+    return max(start - simulation.arrived[who] for who, start in waits if simulation.class_names[who] == "background")
+
+
+def aged_wait(max_wait: int, requests: int, seed: int) -> None:
+    """Once it is as urgent as the others it waits for those that came before it, which take their own waiting time."""
+    most = max(longest_wait(1, requests, seed), max_wait)
+    assert longest_wait(max_wait, requests, seed) <= most + 2 * EXACT.expected(1, 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nobody_waits_for_much_longer_than_the_age_bound(seed: int) -> None:
+    aged_wait(500 * MS, 4000, seed)
+    assert longest_wait(0, 4000, seed) > longest_wait(500 * MS, 4000, seed)
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_much_longer_than_the_age_bound_in_a_long_run() -> None:
+    aged_wait(500 * MS, 400_000, 5)

@@ -47,7 +47,12 @@ def draw_policy(rng: random.Random) -> SchedulingPolicy:
 def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPolicy:
     """The same with what docs/policies.md offers, each for some of the classes."""
     classes = tuple(
-        replace(each, order=rng.choice(tuple(Order)), max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)))
+        replace(
+            each,
+            order=rng.choice(tuple(Order)),
+            max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)),
+            max_wait=rng.choice((0, 0, 100 * MS, 500 * MS)),
+        )
         for each in policy.classes
     )
     return replace(policy, classes=classes)

@@ -38,6 +38,7 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (Router("without", classes=classes()), ONE_ROW),
         (Router("unbounded", classes=classes()), BY_ROWS),
         (Router("bounded", classes=classes(interactive={"max_blocking_microseconds": 70_000})), BY_ROWS),
+        (Router("aging", classes=classes(bulk={"max_wait_microseconds": 1000})), ONE_ROW),
         (Router("by_deadline", classes=classes(bulk={"order": "deadline"})), ONE_ROW),
     ]
     with fleet(tmp_path_factory.mktemp("policies"), request.param, routers) as made:
@@ -99,3 +100,18 @@ def test_less_urgent_dispatches_keep_to_the_blocking_budget(system: Fleet) -> No
 
 def test_without_the_key_they_are_filled(system: Fleet) -> None:
     assert largest_bulk(system, "unbounded") > 4
+
+
+def by_age(system: Fleet, router: str) -> bool:
+    """The law: bulk work that has waited for its bound is passed by no urgent work that came after it."""
+    calls = [Call(tag=1, traffic_class=INTERACTIVE), Call(tag=2, traffic_class=BULK)]
+    calls += [Call(tag=tag, traffic_class=INTERACTIVE) for tag in (3, 4)]
+    return served(system, router, calls) == [1, 2, 3, 4]
+
+
+def test_who_has_waited_for_the_age_bound_is_not_passed(system: Fleet) -> None:
+    assert by_age(system, "aging")
+
+
+def test_without_the_key_urgent_work_passes_it(system: Fleet) -> None:
+    assert not by_age(system, "without")

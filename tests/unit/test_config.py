@@ -72,6 +72,7 @@ ONLINE_OF_EVERY_KEY = TrafficClass(
     timeout_action=TimeoutAction.DELAY,
     order=Order.DEADLINE,
     max_blocking=20_000_000,
+    max_wait=90_000_000,
 )
 
 
@@ -83,7 +84,7 @@ def test_every_key_is_read() -> None:
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\n'
         + BULK
     )
     assert policy == RouterPolicy(
@@ -284,6 +285,7 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
         ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
         ("class", "default_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
         ("class", "max_blocking_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("class", "max_wait_microseconds", policy_fields.MAX_MICROSECONDS),
     ],
 )
 def test_the_largest_value_is_taken_and_no_larger_one(table: str, key: str, largest: int) -> None:

@@ -208,6 +208,7 @@ class _Reader:
                     timeout_action=TimeoutAction(values["timeout_action"]),
                     order=Order(values["order"]),
                     max_blocking=values["max_blocking_microseconds"] * MICROSECOND,
+                    max_wait=values["max_wait_microseconds"] * MICROSECOND,
                 )
             )
         return tuple(classes)

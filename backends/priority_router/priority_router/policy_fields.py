@@ -59,6 +59,9 @@ DEFAULT_ORDER: Final = "arrival"
 DEFAULT_MAX_BLOCKING_MICROSECONDS: Final = 0
 """None: a bound costs the less urgent classes rows/s wherever a batch has a fixed cost."""
 
+DEFAULT_MAX_WAIT_MICROSECONDS: Final = 0
+"""Never: an old request that becomes urgent costs those who were promised to be served first."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -262,6 +265,13 @@ CLASS: Final = (
         "integer",
         DEFAULT_MAX_BLOCKING_MICROSECONDS,
         "Longest time that a dispatch of a less urgent class is predicted to take; 0: no limit.",
+        _between(0, MAX_MICROSECONDS),
+    ),
+    Field(
+        "max_wait_microseconds",
+        "integer",
+        DEFAULT_MAX_WAIT_MICROSECONDS,
+        "Time in the queue after which a request is as urgent as the most urgent level; 0: never.",
         _between(0, MAX_MICROSECONDS),
     ),
 )

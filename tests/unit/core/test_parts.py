@@ -55,9 +55,9 @@ class TestLanes:
 class TestDeadlines:
     def test_expires_in_order_of_deadline(self):
         deadlines = Deadlines()
-        late, soon, never = entry(timeout=20), entry(timeout=10), entry()
-        for one in (late, soon, never):
-            deadlines.add(one)
+        late, soon = entry(timeout=20), entry(timeout=10)
+        for one in (late, soon):
+            deadlines.add(one, one.deadline)
         assert deadlines.earliest() == 10
         assert deadlines.pop_expired(9) == []
         assert deadlines.pop_expired(25) == [soon, late]
@@ -67,7 +67,7 @@ class TestDeadlines:
         deadlines = Deadlines()
         for _ in range(10 * SLACK):
             one = entry(timeout=10)
-            deadlines.add(one)
+            deadlines.add(one, one.deadline)
             deadlines.remove(one)
         assert len(deadlines._heap) <= SLACK + 1
         assert deadlines.pop_expired(100) == []

@@ -18,9 +18,17 @@ from priority_router.core.values import SchedulingPolicy
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A proposed dispatch: its head, and the rows taken of each request in batch order (the head's first)."""
+    """A proposed dispatch.
+
+    Attributes:
+        head: who it is sent for.
+        level: that it is sent at.
+        picks: the rows taken of each request in batch order, the head's first.
+        rows: of all together.
+    """
 
     head: Entry
+    level: int
     picks: list[tuple[Entry, int]]
     rows: int
 
@@ -48,7 +56,7 @@ def propose(
         return None
     signature = head.request.signature
     limit = _row_limit(head, times, policy, blocking)
-    level = head.traffic_class.level
+    level = head.level
     target = limit
     if level != lanes.most_urgent_level:
         target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
@@ -58,14 +66,14 @@ def propose(
     rows = min(head.unsent, target if oversized else limit)
     picks = [(head, rows)]
     if policy.max_batch_size == 0 or rows < head.unsent:
-        return Batch(head, picks, rows)
+        return Batch(head, level, picks, rows)
 
     room = limit
     for lane in lanes.from_level(level):
         rows = _join(lane, head, picks, rows, room, target)
         if lane.level == level and not budget.spent:
             room = min(limit, times.fill_limit(signature, rows, policy.max_fill_slowdown))
-    return Batch(head, picks, rows)
+    return Batch(head, level, picks, rows)
 
 
 def _row_limit(head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]) -> int:
@@ -82,7 +90,7 @@ def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, 
     if not len(lanes):
         budget.clear()
         return
-    level, signature = batch.head.traffic_class.level, batch.head.request.signature
+    level, signature = batch.level, batch.head.request.signature
     took, wasted, full = times.cost(signature, batch.rows, policy.batch_efficiency)
     most_urgent = level == lanes.most_urgent_level
     held_back = most_urgent and any(lane.holds(signature) for lane in lanes.from_level(level + 1))
@@ -104,7 +112,7 @@ def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, ro
 def _available(lanes: Lanes, head: Entry, limit: int) -> int:
     """Rows that could join the head, itself included, counted up to ``limit``."""
     rows = 0
-    for lane in lanes.from_level(head.traffic_class.level):
+    for lane in lanes.from_level(head.level):
         for entry in lane.of_signature(head.request.signature):
             rows += entry.unsent
             if rows >= limit:

@@ -23,26 +23,30 @@ class Lane:
         level: see above.
         fresh: the lines of the unexpired, by class.
         delayed: those of the delayed, which get their turns when they expire.
+        promoted: in the most urgent lane, lines of those who have waited as long as their class may, whatever its level
+            or order; their turns are among the unexpired.
     """
 
-    __slots__ = ("delayed", "fresh", "level")
+    __slots__ = ("_first", "delayed", "fresh", "level", "promoted")
 
-    def __init__(self, level: int, classes: Iterable[TrafficClass]) -> None:
+    def __init__(self, level: int, classes: Iterable[TrafficClass], promoted: Iterable[str]) -> None:
         self.level = level
         self.fresh = {each.name: Line(each.order) for each in classes}
         self.delayed = {name: Line() for name in self.fresh}
+        self.promoted = {name: Line() for name in promoted}
+        self._first = [*self.fresh.values(), *self.promoted.values()]
 
     def head(self) -> Entry | None:
         """The request that this level serves next."""
-        return _first(self.fresh.values()) or _first(self.delayed.values())
+        return _first(self._first) or _first(self.delayed.values())
 
     def holds(self, signature: Hashable) -> bool:
         """Whether a request of this signature waits."""
-        return any(line.holds(signature) for lines in (self.fresh, self.delayed) for line in lines.values())
+        return any(line.holds(signature) for lines in (self._first, self.delayed.values()) for line in lines)
 
     def of_signature(self, signature: Hashable) -> Iterator[Entry]:
         """Waiting requests of one signature in serving order; do not change the lane while iterating."""
-        yield from _merged(self.fresh.values(), signature)
+        yield from _merged(self._first, signature)
         yield from _merged(self.delayed.values(), signature)
 
 
@@ -50,9 +54,11 @@ class Lanes:
     """Every waiting request: a lane per level, most urgent first, and the number waiting per class."""
 
     def __init__(self, policy: SchedulingPolicy) -> None:
+        levels = sorted({c.level for c in policy.classes})
+        aging = [c.name for c in policy.classes if c.max_wait]
         self._lanes = [
-            Lane(level, [c for c in policy.classes if c.level == level])
-            for level in sorted({c.level for c in policy.classes})
+            Lane(level, [c for c in policy.classes if c.level == level], aging if level == levels[0] else ())
+            for level in levels
         ]
         self._by_level = {lane.level: lane for lane in self._lanes}
         self._count = 0
@@ -108,6 +114,12 @@ class Lanes:
         entry.line.leave(entry)
         self._delays += 1
         self._by_level[entry.level].delayed[entry.traffic_class.name].add(entry, self._delays)
+
+    def promote(self, entry: Entry) -> None:
+        """Move a request to its turn by arrival among the most urgent; those of one class come in order of arrival."""
+        entry.line.leave(entry)
+        entry.promoted, entry.level = True, self.most_urgent_level
+        self._lanes[0].promoted[entry.traffic_class.name].add(entry, entry.sequence)
 
     def _forget(self, entry: Entry) -> None:
         self.waiting[entry.traffic_class.name] -= 1

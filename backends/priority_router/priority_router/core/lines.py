@@ -22,11 +22,13 @@ class Entry:
 
     Attributes:
         arrived: time of submission, ns.
+        since: time from which it is as urgent as it is, ns.
         deadline: time at which its queue timeout passes, ns; None = never.
         timeout: the queue timeout behind ``deadline``, ns.
         next_row: first row not yet sent; ``request.rows`` when all are sent.
         unanswered: rows the executor has not answered yet.
         level: of the lane that it stands in.
+        promoted: it has waited as long as its class may.
         line: where it waits, or waited last.
         turn: its place in that line, which it keeps between its parts.
         turn_alike: the same among those of its signature.
@@ -38,8 +40,10 @@ class Entry:
         "level",
         "line",
         "next_row",
+        "promoted",
         "request",
         "sequence",
+        "since",
         "timeout",
         "traffic_class",
         "turn",
@@ -55,10 +59,11 @@ class Entry:
         self.request = request
         self.traffic_class = traffic_class
         self.sequence = sequence
-        self.arrived = arrived
+        self.arrived = self.since = arrived
         self.timeout = timeout
         self.deadline = arrived + timeout if timeout else None
         self.next_row = 0
+        self.promoted = False
         self.unanswered = request.rows
         self.level = traffic_class.level
 

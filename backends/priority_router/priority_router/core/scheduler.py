@@ -50,6 +50,7 @@ class Scheduler:
         self._classes = {c.name: c for c in policy.classes}
         self._lanes = Lanes(policy)
         self._deadlines = Deadlines()
+        self._ages = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
         self._budget = FillBudget(policy.batch_efficiency)
         self._allowed = blocking_budgets(policy)
@@ -87,7 +88,10 @@ class Scheduler:
             entry = Entry(request, traffic_class, self._sequence, now, timeout)
             self._entries[request.id] = entry
             self._lanes.add(entry)
-            self._deadlines.add(entry)
+            if entry.deadline is not None:
+                self._deadlines.add(entry, entry.deadline)
+            if traffic_class.max_wait:
+                self._ages.add(entry, now + traffic_class.max_wait)
             self._arrivals.append(entry)
 
     def cancel(self, request_id: int, now: int) -> None:  # noqa: ARG002 - every fact comes with its time
@@ -122,6 +126,7 @@ class Scheduler:
         """Everything that is to be done at this time: what to send, then who is to be answered and how."""
         self._write_off_lost(now)
         self._expire(now)
+        self._promote(now)
         sends: list[Action] = []
         while (batch := self._next_batch(now)) is not None:
             sends.append(Send(self._dispatch(batch, now)))
@@ -131,7 +136,7 @@ class Scheduler:
 
     def next_wakeup(self) -> int | None:
         """When ``advance`` must be called at the latest, ns; None = not before something else happens."""
-        moments = [self._deadlines.earliest()]
+        moments = [self._deadlines.earliest(), self._ages.earliest()]
         oldest = self._executor.oldest()
         if oldest is not None:
             moments.append(oldest.sent + self._policy.executor_timeout)
@@ -186,12 +191,11 @@ class Scheduler:
         """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
         self._held_back = False
         head = self._lanes.head()
-        if head is None or not self._executor.may_send(head.traffic_class.level, now):
+        if head is None or not self._executor.may_send(head.level, now):
             return None
         batch = self._propose()
         if batch is not None:
-            level, signature = head.traffic_class.level, head.request.signature
-            self._held_back = self._executor.would_merge(level, signature, batch.rows)
+            self._held_back = self._executor.would_merge(batch.level, head.request.signature, batch.rows)
         return None if self._held_back else batch
 
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
@@ -203,12 +207,11 @@ class Scheduler:
             if not entry.unsent:
                 # next_row is past the end, so the lane is left only now: the entry keeps its place between its parts.
                 self._lanes.serve(entry)
+                self._ages.remove(entry)
         self._dispatch_id += 1
         head = batch.head
         self._note_budget(batch)
-        dispatch = Dispatch(
-            self._dispatch_id, head.traffic_class.level, head.request.signature, batch.rows, tuple(parts)
-        )
+        dispatch = Dispatch(self._dispatch_id, batch.level, head.request.signature, batch.rows, tuple(parts))
         self._executor.send(dispatch, now)
         charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
@@ -229,6 +232,7 @@ class Scheduler:
         if entry.unsent:
             self._lanes.remove(entry)
             self._deadlines.remove(entry)
+            self._ages.remove(entry)
             entry.next_row = entry.request.rows
         del self._entries[entry.request.id]
         self._finished.append(Finish(entry.request.id, error))
@@ -236,10 +240,16 @@ class Scheduler:
     def _expire(self, now: int) -> None:
         for entry in self._deadlines.pop_expired(now):
             if entry.traffic_class.timeout_action is TimeoutAction.DELAY:
-                self._lanes.delay(entry)
+                if not entry.promoted:
+                    self._lanes.delay(entry)
             else:
                 name, limit = entry.traffic_class.name, entry.timeout // MICROSECOND
                 self._end(entry, QueueTimeout(f"class {name!r}: waited longer than its queue timeout of {limit} us"))
+
+    def _promote(self, now: int) -> None:
+        for entry in self._ages.pop_expired(now):
+            entry.since = now
+            self._lanes.promote(entry)
 
     def _refuse_overflow(self) -> None:
         """Refuse the newest of each class past its limit: what was sent or ended has made room already.
@@ -298,7 +308,7 @@ class Scheduler:
                 stood.append(self._entries.get(waiting.dispatch.parts[0].request_id))
         for entry in stood:
             if entry is not None:
-                stood_for = now - max(flight.started, entry.arrived)
+                stood_for = now - max(flight.started, entry.since)
                 self._blocking[entry.traffic_class.name].add(stood_for, now)
 
 

@@ -45,6 +45,7 @@ class TrafficClass:
         timeout_action: REJECT answers, DELAY serves after the level's unexpired work.
         order: ARRIVAL, or DEADLINE: the one whose queue timeout passes first, then those without one.
         max_blocking: ns that a less urgent class's dispatch may be predicted to take; 0 = any.
+        max_wait: ns after which a waiting request is as urgent as the most urgent level; 0 = never.
     """
 
     name: str
@@ -55,6 +56,7 @@ class TrafficClass:
     timeout_action: TimeoutAction = TimeoutAction.REJECT
     order: Order = Order.ARRIVAL
     max_blocking: int = 0
+    max_wait: int = 0
 
 
 @dataclass(frozen=True, slots=True)
