@@ -126,6 +126,15 @@ class Lines:
                 return next(self._served(line.everyone, delayed, _turn))
         return None
 
+    def first_of(self, name: str) -> Record | None:
+        """Whom a class sends first."""
+        for promoted in (True, False):
+            for (_, delayed), line in self._lines.items():
+                own = [each for each in line.everyone.values() if each.queue == (name, promoted)]
+                if own:
+                    return own[0] if delayed else min(own, key=_place)
+        return None
+
     def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:
         """Level by level, those of one signature."""
         for (level, delayed), line in self._lines.items():

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from conformance.checks import check
-from priority_router.core.values import Order, TrafficClass
+from priority_router.core.values import Dispatch, Order, TrafficClass
+from priority_router.errors import ExecutorFailed
 from unit.core.build import BACKGROUND, MS, ONLINE, Bench, ids
 
 # Order inside a class.
@@ -160,3 +164,123 @@ def the_age_bound_wakes_the_router() -> None:
     bench.submit("background")
     bench.advance()
     assert bench.scheduler.next_wakeup() == start + 20 * MS
+
+
+# Guaranteed shares.
+
+QUARTER = TrafficClass("background", 2, min_share=0.25)
+
+
+def _shared(
+    *classes: TrafficClass, ms: Mapping[str, float], dispatches: int = 80, quiet: int = 0, **keys: Any
+) -> tuple[Bench, list[Dispatch]]:
+    """Every class of ``ms`` has work, ``background`` only after ``quiet`` dispatches; a row takes that long."""
+    bench = Bench(*classes, **{"max_batch_size": 1, **keys})
+    (running,) = bench.submit("online") and bench.advance()
+    ran: list[Dispatch] = []
+    pending: list[Dispatch] = [running]
+    for number in range(dispatches):
+        for name in ms:
+            missing = 20 - bench.scheduler.waiting[name]
+            if missing > 0 and (number >= quiet or name != "background"):
+                bench.submit(*[name] * missing)
+        pending += bench.advance()
+        dispatch = pending.pop(0)
+        ran.append(dispatch)
+        bench.now += round(dispatch.rows * ms[bench.names[ids(dispatch)[0]]] * MS)
+        pending += bench.complete(dispatch)
+    return bench, ran
+
+
+def _time_of(bench: Bench, ran: list[Dispatch], ms: Mapping[str, float], name: str) -> float:
+    """Share of the time that dispatches headed by this class took."""
+    took = [(bench.names[ids(each)[0]], each.rows * ms[bench.names[ids(each)[0]]]) for each in ran]
+    return sum(time for who, time in took if who == name) / sum(time for _, time in took)
+
+
+@check
+def a_class_gets_its_share_of_time_and_no_more() -> None:
+    for slow in (50, 150, 20):
+        ms = {"online": 50, "background": slow}
+        bench, ran = _shared(ONLINE, QUARTER, ms=ms, dispatches=200)
+        assert 0.23 < _time_of(bench, ran, ms, "background") < 0.27, slow
+
+
+@check
+def an_absent_class_changes_nobodys_share() -> None:
+    ms = {"online": 50, "background": 50}
+    bench, ran = _shared(ONLINE, QUARTER, TrafficClass("absent", 2, min_share=0.5), ms=ms, dispatches=200)
+    assert 0.23 < _time_of(bench, ran, ms, "background") < 0.27
+
+
+@check
+def an_idle_class_banks_nothing() -> None:
+    ms = {"online": 50, "background": 50}
+    bench, ran = _shared(ONLINE, QUARTER, ms=ms, dispatches=120, quiet=80)
+    assert sum(bench.names[ids(each)[0]] == "background" for each in ran[80:96]) <= 5
+
+
+@check
+def time_that_nobody_else_wanted_is_not_held_against_a_class() -> None:
+    """Alone for 10 s, it has its share again a second after others came."""
+    bench = Bench(ONLINE, QUARTER, max_batch_size=1)
+    bench.learn(50, times=200)
+    bench.submit(*["online"] * 40, *["background"] * 40)
+    (running,) = bench.advance()
+    order = []
+    for _ in range(40):
+        order.append(bench.names[ids(running)[0]])
+        bench.now += 50 * MS
+        (running,) = bench.complete(running)
+    assert order.count("background") >= 4
+
+
+@check
+def a_failed_pick_is_not_charged() -> None:
+    bench, _ = _shared(ONLINE, QUARTER, ms={"online": 50, "background": 50})
+    before = len(bench.sent)
+    while bench.names[ids(bench.sent[-1])[0]] != "background":
+        bench.now += 50 * MS
+        bench.complete(bench.flying()[0])
+    failed = bench.sent[-1]
+    while bench.flying()[0] is not failed:
+        bench.now += 50 * MS
+        bench.complete(bench.flying()[0])
+    assert len(bench.sent) > before
+    bench.now += 50 * MS
+    (following, *_) = bench.complete(failed, ExecutorFailed("no"))
+    assert bench.names[ids(following)[0]] == "background"
+
+
+@check
+def a_class_that_always_fails_gets_no_more_than_its_share() -> None:
+    bench = Bench(ONLINE, QUARTER, max_batch_size=1)
+    bench.learn(50, times=6, class_name="online")
+    bench.submit(*["online"] * 90, *["background"] * 90)
+    (running,) = bench.advance()
+    order = []
+    for _ in range(80):
+        order.append(bench.names[ids(running)[0]])
+        bench.now += 50 * MS
+        (running,) = bench.complete(running, ExecutorFailed("no") if order[-1] == "background" else None)
+    assert 15 < order.count("background") < 25
+
+
+@check
+def a_dispatch_for_a_share_is_not_passed_inside_triton() -> None:
+    bench, ran = _shared(ONLINE, QUARTER, ms={"online": 50, "background": 50})
+    assert {each.level for each in ran} == {1}
+    assert {bench.names[ids(each)[0]] for each in ran} == {"online", "background"}
+
+
+@check
+def a_dispatch_for_a_share_is_filled_from_its_own_class_first() -> None:
+    bench = Bench(ONLINE, TrafficClass("older", 2), QUARTER, max_batch_size=4)
+    for rows in (4, 2, 1):
+        bench.learn(50, rows=rows, class_name="online", times=6)
+    bench.submit(*["older"] * 50, *["online"] * 80, *["background"] * 8)
+    (running,) = bench.advance()
+    while bench.names[ids(running)[0]] == "online":
+        bench.now += 50 * MS
+        (running,) = bench.complete(running)
+    assert {bench.names[number] for number in ids(running)} == {"background"}

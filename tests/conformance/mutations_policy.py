@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.mutations import Patch, always, removed, swap
-from priority_router.core import lines, scheduler, service_times
+from conformance.worlds import MS
+from priority_router.core import batching, lines, scheduler, service_times, shares
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.lanes import Lanes
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.service_times import ServiceTimes
+from priority_router.core.shares import Shares
 
 # Order inside a class.
 
@@ -84,3 +86,84 @@ def _(patch: Patch) -> None:
         return earliest(self) if any(entry.deadline for _, _, entry in self._heap) else None
 
     patch.setattr(Deadlines, "earliest", deadlines_alone)
+
+
+# Guaranteed shares.
+
+for _check in (
+    "a_class_gets_its_share_of_time_and_no_more",
+    "an_absent_class_changes_nobodys_share",
+    "a_dispatch_for_a_share_is_not_passed_inside_triton",
+):
+    swap(0, f"the guaranteed share: {_check}", _check, Scheduler, "_deprived", None)
+
+
+@removed(0, "charged in time", "a_class_gets_its_share_of_time_and_no_more")
+def _(patch: Patch) -> None:
+    sent, ended = Shares.sent, Shares.ended
+    patch.setattr(Shares, "sent", lambda self, number, rows, waiting, _estimate: sent(self, number, rows, waiting, MS))
+    patch.setattr(Shares, "ended", lambda self, number, _took, succeeded: ended(self, number, MS, succeeded=succeeded))
+
+
+@removed(0, "of those with work", "an_absent_class_changes_nobodys_share")
+def _(patch: Patch) -> None:
+    most = Shares.most_deprived
+
+    def of_all(self: Shares, waiting: Any) -> str | None:
+        name = most(self, dict.fromkeys(waiting, 1))
+        return name if name is not None and waiting[name] else None
+
+    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, estimate: int) -> None:
+        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), estimate)
+
+    sent = Shares.sent
+    patch.setattr(Shares, "begins", always(None))
+    patch.setattr(Shares, "most_deprived", of_all)
+    patch.setattr(Shares, "sent", everybody)
+
+
+@removed(0, "nothing is banked", "an_idle_class_banks_nothing")
+def _(patch: Patch) -> None:
+    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, estimate: int) -> None:
+        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), estimate)
+
+    sent = Shares.sent
+    patch.setattr(Shares, "begins", always(None))
+    patch.setattr(Shares, "sent", everybody)
+
+
+swap(
+    0,
+    "debts are bounded",
+    "time_that_nobody_else_wanted_is_not_held_against_a_class",
+    shares,
+    "LONGEST_DEBT",
+    10**15,
+)
+
+
+@removed(0, "failures are taken back", "a_failed_pick_is_not_charged")
+def _(patch: Patch) -> None:
+    ended = Shares.ended
+    patch.setattr(Shares, "ended", lambda self, dispatch, took, succeeded: ended(self, dispatch, took, succeeded=True))
+
+
+@removed(0, "one failure in a row is taken back", "a_class_that_always_fails_gets_no_more_than_its_share")
+def _(patch: Patch) -> None:
+    ended = Shares.ended
+
+    def forgiving(self: Shares, dispatch_id: int, took: int, *, succeeded: bool) -> None:
+        self._failed.clear()
+        ended(self, dispatch_id, took, succeeded=succeeded)
+
+    patch.setattr(Shares, "ended", forgiving)
+
+
+@removed(0, "its own class first", "a_dispatch_for_a_share_is_filled_from_its_own_class_first")
+def _(patch: Patch) -> None:
+    join = batching._join
+
+    def lanes_alone(lane: Any, head: Any, picks: Any, rows: int, room: int, target: int) -> int:
+        return rows if isinstance(lane, lines.Line) else join(lane, head, picks, rows, room, target)
+
+    patch.setattr(batching, "_join", lanes_alone)

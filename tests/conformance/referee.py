@@ -10,7 +10,8 @@ The laws, at every ``advance``:
 head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
             requests in order of arrival, then the delayed ones in the order in which they expired. A class with
             order = "deadline" takes its turns among the unexpired in order of deadline. Who has waited max_wait stands
-            in the most urgent level by its arrival.
+            in the most urgent level by its arrival. A class with min_share may send its first at any time, at its own
+            or at the most urgent level; how often is judged by test_policy_laws.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
             out ends the joining. While one of the head's own level fits, nobody less urgent joins.
 rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, or than a
@@ -147,8 +148,10 @@ class Referee:
         records = [self._record(part.request_id) for part in dispatch.parts]
         head = records[0]
         first = self._lines.first()
-        law(first is head, "head", "{} is sent, {} is to be served", head, first)
-        law(dispatch.level == head.level, "head", "level {} for {}", dispatch.level, head)
+        claimed = bool(head.traffic_class.min_share) and head is self._lines.first_of(head.traffic_class.name)
+        law(claimed or first is head, "head", "{} is sent, {} is to be served", head, first)
+        levels = (head.level, min(each.level for each in self.policy.classes)) if claimed else (head.level,)
+        law(dispatch.level in levels, "head", "level {} for {}", dispatch.level, head)
         law(0 < dispatch.rows <= limit, "rows", "{} rows, at most {}", dispatch.rows, limit)
         law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", "parts do not add up: {}", dispatch)
         law(self.policy.max_batch_size > 0 or len(records) == 1, "joins", "there is no batch axis to join along")
@@ -161,7 +164,8 @@ class Referee:
             law(whole or not small, "rows", "{} need not be split: {}", record, part)
             law(whole or len(records) == 1, "rows", "a part that is not the last shares its dispatch: {}", dispatch)
         room = dispatch.rows if self._has_budget(head) else self.policy.max_batch_size
-        replay_joins(self._lines, dispatch, records, room)
+        if not claimed:
+            replay_joins(self._lines, dispatch, records, room)
         self._check_ahead(dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
             record.sent_rows += part.rows

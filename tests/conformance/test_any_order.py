@@ -36,6 +36,7 @@ CLASSES = st.lists(
         timeout_action=st.sampled_from(TimeoutAction),
         order=st.sampled_from(Order),
         max_wait=st.sampled_from((0, 0, 10 * MS, 25 * MS)),
+        min_share=st.sampled_from((0.0, 0.0, 0.1, 0.25)),
         max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
     ),
     min_size=1,

@@ -20,7 +20,7 @@ CLASSES = (
     TrafficClass("online", 1, default_timeout=AGE),
     TrafficClass("batch", 2, max_queue_size=10_000_000, default_timeout=AGE),
 )
-POLICIES: dict[str, Any] = {"order": Order.DEADLINE, "max_blocking": 30 * MS, "max_wait": AGE}
+POLICIES: dict[str, Any] = {"order": Order.DEADLINE, "max_blocking": 30 * MS, "max_wait": AGE, "min_share": 0.5}
 TIMES = ServiceTimes(20 * MS, 1 * MS, spread=0.05)
 
 

@@ -78,3 +78,48 @@ def test_nobody_waits_for_much_longer_than_the_age_bound(seed: int) -> None:
 @pytest.mark.slow
 def test_nobody_waits_for_much_longer_than_the_age_bound_in_a_long_run() -> None:
     aged_wait(500 * MS, 400_000, 5)
+
+
+def time_by_class(instances: int, rows: int, times: ServiceTimes, requests: int, seed: int) -> dict[str, float]:
+    """Share of the executor's time that the rows of each class took, after a start, while all have work."""
+    policy = SchedulingPolicy(
+        (
+            TrafficClass("online", 1),
+            TrafficClass("reports", 2, min_share=0.2),
+            TrafficClass("batch", 3, min_share=0.1),
+            TrafficClass("rest", 3),
+        ),
+        instances=instances,
+        max_batch_size=rows,
+    )
+    capacity = instances * rows * SECOND / times.expected(rows, 0)
+    mix = few_signatures(2)
+    streams = [
+        Stream("online", 1.2 * capacity, signature=mix),
+        Stream("reports", 0.4 * capacity / ((1 + rows) / 2), rows_up_to(rows), mix),
+        Stream("batch", 0.3 * capacity / rows, rows_up_to(2 * rows), mix, burst=4),
+        Stream("rest", 0.3 * capacity, signature=mix),
+    ]
+    setup = Setup(ExecutorShape(instances, rows), times, NO_DELAYS, dispatch_overhead=0)
+    played = run(policy, setup, streams, requests, seed)
+    check_end(played)
+    until = played.simulation.arrived[-1]
+    spent = dict.fromkeys((each.name for each in policy.classes), 0.0)
+    for sent, start, end in played.taken:
+        if 5 * SECOND < start < until:
+            for part in sent.parts:
+                spent[played.simulation.class_names[part.request_id]] += (end - start) * part.rows / sent.rows
+    return {name: time / sum(spent.values()) for name, time in spent.items()}
+
+
+FLAT, NOISY = ServiceTimes(50 * MS), ServiceTimes(4 * MS, 4 * MS, spread=0.6)
+
+
+@pytest.mark.parametrize(
+    ("instances", "rows", "times"), [(1, 1, EXACT), (1, 8, EXACT), (2, 4, EXACT), (1, 4, FLAT), (1, 4, NOISY)]
+)
+def test_shares_are_kept_within_a_tenth(instances: int, rows: int, times: ServiceTimes) -> None:
+    shares = time_by_class(instances, rows, times, 12_000, 3)
+    assert shares["reports"] == pytest.approx(0.2, rel=0.1)
+    assert shares["batch"] == pytest.approx(0.1, rel=0.1)
+    assert shares["rest"] < 0.1, "it only fills"

@@ -52,6 +52,7 @@ def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPol
             order=rng.choice(tuple(Order)),
             max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)),
             max_wait=rng.choice((0, 0, 100 * MS, 500 * MS)),
+            min_share=rng.choice((0.0, 0.0, 0.05, 1 / len(policy.classes))),
         )
         for each in policy.classes
     )

@@ -39,14 +39,18 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (Router("unbounded", classes=classes()), BY_ROWS),
         (Router("bounded", classes=classes(interactive={"max_blocking_microseconds": 70_000})), BY_ROWS),
         (Router("aging", classes=classes(bulk={"max_wait_microseconds": 1000})), ONE_ROW),
+        (Router("sharing", classes=classes(bulk={"min_share": 0.25})), ONE_ROW),
         (Router("by_deadline", classes=classes(bulk={"order": "deadline"})), ONE_ROW),
     ]
     with fleet(tmp_path_factory.mktemp("policies"), request.param, routers) as made:
         yield made
 
 
-def served(system: Fleet, router: str, calls: Sequence[Call]) -> list[int]:
-    """Tags of the calls in the order in which they ran, when all had arrived, in this order, before the first began."""
+def served(system: Fleet, router: str, calls: Sequence[Call], *, at_once: bool = False) -> list[int]:
+    """Tags of the calls in the order in which they ran, when all had arrived before the first began.
+
+    They arrive in this order, or, ``at_once``, in any.
+    """
     record = system.records["one_row"]
     filler = Call(tag=0, traffic_class="filler")
     for _ in range(LEARNED):  # so that it binds late: nothing more goes ahead
@@ -60,7 +64,8 @@ def served(system: Fleet, router: str, calls: Sequence[Call]) -> list[int]:
         eventually(lambda: system.metric("in_flight_rows", router) == 2)
         for count, call in enumerate(calls, start=3):
             futures.append(system.client.send(router, call))
-            eventually(lambda: system.held(router) == count)  # noqa: B023 - called in this round
+            if not at_once or count == len(calls) + 2:
+                eventually(lambda: system.held(router) == count)  # noqa: B023 - called in this round
     assert all(future.result().ok for future in futures)
     return [tag for tag in record.tags() if tag]
 
@@ -115,3 +120,22 @@ def test_who_has_waited_for_the_age_bound_is_not_passed(system: Fleet) -> None:
 
 def test_without_the_key_urgent_work_passes_it(system: Fleet) -> None:
     assert not by_age(system, "without")
+
+
+def bulk_share(system: Fleet, router: str) -> float:
+    """Share of bulk work among what the executor ran while urgent work waited."""
+    bulk, urgent = range(1, 41), range(101, 161)
+    calls = [Call(tag=tag, traffic_class=BULK) for tag in bulk] + [
+        Call(tag=tag, traffic_class=INTERACTIVE) for tag in urgent
+    ]
+    ran = served(system, router, calls, at_once=True)
+    last = max(at for at, tag in enumerate(ran) if tag in urgent)
+    return sum(tag in bulk for tag in ran[:last]) / last
+
+
+def test_a_class_gets_its_share_while_more_urgent_work_waits(system: Fleet) -> None:
+    assert 0.18 < bulk_share(system, "sharing") < 0.35
+
+
+def test_without_the_key_it_gets_what_is_left(system: Fleet) -> None:
+    assert bulk_share(system, "without") < 0.1

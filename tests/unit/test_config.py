@@ -73,6 +73,7 @@ ONLINE_OF_EVERY_KEY = TrafficClass(
     order=Order.DEADLINE,
     max_blocking=20_000_000,
     max_wait=90_000_000,
+    min_share=1.0,
 )
 
 
@@ -84,7 +85,7 @@ def test_every_key_is_read() -> None:
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\nmin_share = 1\n'
         + BULK
     )
     assert policy == RouterPolicy(
@@ -193,6 +194,12 @@ def test_a_wrong_value_at_the_top_is_named_with_what_to_write(line: str, shown: 
             BULK,
             BULK + "default_timeout_microseconds = 0.5\n",
             "class[1].default_timeout_microseconds = 0.5 cannot be used",
+        ),
+        (BULK, BULK + "min_share = 1.5\n", "class[1].min_share = 1.5 cannot be used; write a value from 0 to 1"),
+        (
+            ONLINE + BULK,
+            ONLINE + "min_share = 0.6\n" + BULK + "min_share = 0.6\n",
+            "class.min_share = 1.2 cannot be used; write values that are together at most 1",
         ),
         (BULK, BULK + 'timeout_action = "reject"\n', "timeout_action = 'reject' cannot be used; write"),
         ('"model"', "model", "not valid TOML:"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,9 @@ class _Reader:
                 raise self._error("class.name", name, "a name that no other [[class]] has")
         if policy.default_class not in names:
             raise self._error("default_class", policy.default_class, f"one of {', '.join(names)}")
+        shares = math.fsum(traffic_class.min_share for traffic_class in policy.scheduling.classes)
+        if shares > 1:
+            raise self._error("class.min_share", shares, "values that are together at most 1")
         for key in ("overtaking", "shared_executor"):
             if getattr(policy.scheduling, key) and policy.mode is Mode.PLAIN:
                 raise self._error(key, True, f'{key} = false, or mode = "levels": Triton orders nothing in plain mode')
@@ -209,6 +213,7 @@ class _Reader:
                     order=Order(values["order"]),
                     max_blocking=values["max_blocking_microseconds"] * MICROSECOND,
                     max_wait=values["max_wait_microseconds"] * MICROSECOND,
+                    min_share=float(values["min_share"]),
                 )
             )
         return tuple(classes)

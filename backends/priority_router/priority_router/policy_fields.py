@@ -62,6 +62,9 @@ DEFAULT_MAX_BLOCKING_MICROSECONDS: Final = 0
 DEFAULT_MAX_WAIT_MICROSECONDS: Final = 0
 """Never: an old request that becomes urgent costs those who were promised to be served first."""
 
+DEFAULT_MIN_SHARE: Final = 0.0
+"""None: time that is promised to one class is taken from the more urgent ones."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -273,6 +276,13 @@ CLASS: Final = (
         DEFAULT_MAX_WAIT_MICROSECONDS,
         "Time in the queue after which a request is as urgent as the most urgent level; 0: never.",
         _between(0, MAX_MICROSECONDS),
+    ),
+    Field(
+        "min_share",
+        "number",
+        DEFAULT_MIN_SHARE,
+        "Share of the executor's time that the class gets at least while it has work; all together at most 1.",
+        _between(0, 1),
     ),
 )
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Lane, Lanes
-from priority_router.core.lines import Entry
+from priority_router.core.lines import Entry, Line
 from priority_router.core.service_times import ServiceTimes
-from priority_router.core.values import SchedulingPolicy
+from priority_router.core.values import SchedulingPolicy, TrafficClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,29 @@ def blocking_budgets(policy: SchedulingPolicy) -> dict[str, int]:
 
 
 def propose(
-    lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy, blocking: Mapping[str, int]
+    lanes: Lanes,
+    times: ServiceTimes,
+    budget: FillBudget,
+    policy: SchedulingPolicy,
+    blocking: Mapping[str, int],
+    deprived: TrafficClass | None = None,
 ) -> Batch | None:
     """The dispatch that should go next; None when nothing waits.
 
-    Its head is the oldest request of the most urgent level. Others of its signature join in the same order while they
-    fit whole; at each level the first that does not fit ends the joining, so that none is passed for its size.
+    Where a class has had less than its share, its first request heads a dispatch as any of its level would be, which is
+    sent at the most urgent level, so that it is not passed inside Triton. It is filled from its own class first, or the
+    rows of others could keep the class from its share.
+
+    Else its head is the oldest request of the most urgent level. Others of its signature join in the same order while
+    they fit whole; at each level the first that does not fit ends the joining, so that none is passed for its size.
     """
-    head = lanes.head()
+    head = lanes.head() if deprived is None else next(line.first() for line in lanes.lines_of(deprived) if line)
     if head is None:
         return None
     signature = head.request.signature
     limit = _row_limit(head, times, policy, blocking)
     level = head.level
+    sent_at = level if deprived is None else lanes.most_urgent_level
     target = limit
     if level != lanes.most_urgent_level:
         target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
@@ -66,14 +76,17 @@ def propose(
     rows = min(head.unsent, target if oversized else limit)
     picks = [(head, rows)]
     if policy.max_batch_size == 0 or rows < head.unsent:
-        return Batch(head, level, picks, rows)
+        return Batch(head, sent_at, picks, rows)
 
     room = limit
+    if deprived is not None:
+        for line in lanes.lines_of(deprived):
+            rows = _join(line, head, picks, rows, room, target)
     for lane in lanes.from_level(level):
         rows = _join(lane, head, picks, rows, room, target)
         if lane.level == level and not budget.spent:
             room = min(limit, times.fill_limit(signature, rows, policy.max_fill_slowdown))
-    return Batch(head, level, picks, rows)
+    return Batch(head, sent_at, picks, rows)
 
 
 def _row_limit(head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]) -> int:
@@ -97,10 +110,11 @@ def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, 
     budget.charge(took, wasted if held_back else 0, full)
 
 
-def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
+def _join(lane: Lane | Line, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
     """Append joining requests of this lane to ``picks`` while fewer than ``target`` rows; returns the rows then."""
+    picked = {entry.sequence for entry, _ in picks}
     for entry in lane.of_signature(head.request.signature):
-        if entry is head:
+        if entry.sequence in picked:
             continue
         if rows >= target or rows + entry.unsent > room:
             break

@@ -85,6 +85,12 @@ class Lanes:
                 return head
         return None
 
+    def lines_of(self, traffic_class: TrafficClass) -> list[Line]:
+        """Where requests of a class may stand, in serving order."""
+        name, lane = traffic_class.name, self._by_level[traffic_class.level]
+        lines = [lane.fresh[name], lane.delayed[name]]
+        return [self._lanes[0].promoted[name], *lines] if traffic_class.max_wait else lines
+
     def from_level(self, level: int) -> Iterator[Lane]:
         """Lanes of this level and the less urgent ones, in order."""
         return (lane for lane in self._lanes if lane.level >= level)

@@ -203,6 +203,10 @@ class Line:
         """Whether one of this signature waits."""
         return signature in self._by_signature
 
+    def of_signature(self, signature: Hashable) -> Iterator[Entry]:
+        """Those of one signature in the order of the class."""
+        return map(itemgetter(1), self.turns(signature)) if self.holds(signature) else iter(())
+
     def turns(self, signature: Hashable) -> Iterator[tuple[int, Entry]]:
         """Turns of those of this signature, and who takes each; one must wait."""
         return self._by_signature[signature].turns()

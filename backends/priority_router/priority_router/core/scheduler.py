@@ -19,6 +19,7 @@ from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Lanes
 from priority_router.core.lines import Entry
 from priority_router.core.recent import RecentWorst
+from priority_router.core.shares import Shares
 from priority_router.core.values import (
     MICROSECOND,
     Action,
@@ -53,6 +54,7 @@ class Scheduler:
         self._ages = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
         self._budget = FillBudget(policy.batch_efficiency)
+        self._shares = Shares(policy)
         self._allowed = blocking_budgets(policy)
         self._held_back = False
         self._entries: dict[int, Entry] = {}
@@ -87,6 +89,8 @@ class Scheduler:
             timeout = _queue_timeout(traffic_class, request.timeout)
             entry = Entry(request, traffic_class, self._sequence, now, timeout)
             self._entries[request.id] = entry
+            if not self._lanes.waiting[request.class_name]:
+                self._shares.begins(request.class_name)
             self._lanes.add(entry)
             if entry.deadline is not None:
                 self._deadlines.add(entry, entry.deadline)
@@ -113,6 +117,7 @@ class Scheduler:
         flight = self._executor.flights.get(dispatch_id)
         if flight is not None:
             self._note_blocking(flight, now)
+            self._settle(flight, now, succeeded=error is None)
             self._executor.completed(flight, now, succeeded=error is None)
             self._answer(flight, error)
 
@@ -185,22 +190,35 @@ class Scheduler:
     # How it is done.
 
     def _propose(self) -> Batch | None:
-        return propose(self._lanes, self._executor.times, self._budget, self._policy, self._allowed)
+        deprived = self._deprived
+        return propose(self._lanes, self._executor.times, self._budget, self._policy, self._allowed, deprived)
+
+    @property
+    def _deprived(self) -> TrafficClass | None:
+        """The class that must come first, since it has had less than its share."""
+        name = self._shares.most_deprived(self._lanes.waiting)
+        return None if name is None else self._classes[name]
 
     def _next_batch(self, now: int) -> Batch | None:
         """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
         self._held_back = False
         head = self._lanes.head()
-        if head is None or not self._executor.may_send(head.level, now):
+        if head is None:
+            return None
+        level = head.level if self._deprived is None else self._lanes.most_urgent_level
+        if not self._executor.may_send(level, now):
             return None
         batch = self._propose()
         if batch is not None:
-            self._held_back = self._executor.would_merge(batch.level, head.request.signature, batch.rows)
+            self._held_back = self._executor.would_merge(level, batch.head.request.signature, batch.rows)
         return None if self._held_back else batch
 
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
         parts = []
+        rows_of: dict[str, int] = {}
         for entry, rows in batch.picks:
+            name = entry.traffic_class.name
+            rows_of[name] = rows_of.get(name, 0) + rows
             parts.append(Part(entry.request.id, entry.next_row, rows))
             entry.next_row += rows
             self._deadlines.remove(entry)
@@ -213,6 +231,7 @@ class Scheduler:
         self._note_budget(batch)
         dispatch = Dispatch(self._dispatch_id, batch.level, head.request.signature, batch.rows, tuple(parts))
         self._executor.send(dispatch, now)
+        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, self._executor.flights[dispatch.id].estimate or 0)
         charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
 
@@ -269,6 +288,7 @@ class Scheduler:
             if oldest is None or now < oldest.sent + self._policy.executor_timeout:
                 break
             self._note_blocking(oldest, now)
+            self._settle(oldest, now, succeeded=False)
             self._executor.write_off(oldest, now)
             self._written_off.add(oldest.dispatch.id)
             limit = self._policy.executor_timeout // MICROSECOND
@@ -289,6 +309,10 @@ class Scheduler:
         if self._draining:
             return Unavailable("the router is shutting down: it serves what waits and takes nothing new")
         return self._no_executor() if self._executor_gone else None
+
+    def _settle(self, flight: Flight, now: int, *, succeeded: bool) -> None:
+        took = 0 if flight.started is None else now - flight.started
+        self._shares.ended(flight.dispatch.id, took, succeeded=succeeded)
 
     def _note_budget(self, batch: Batch) -> None:
         name = batch.head.traffic_class.name

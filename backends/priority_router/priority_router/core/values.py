@@ -46,6 +46,7 @@ class TrafficClass:
         order: ARRIVAL, or DEADLINE: the one whose queue timeout passes first, then those without one.
         max_blocking: ns that a less urgent class's dispatch may be predicted to take; 0 = any.
         max_wait: ns after which a waiting request is as urgent as the most urgent level; 0 = never.
+        min_share: share of the executor's time that the class gets at least while it has work; all together at most 1.
     """
 
     name: str
@@ -57,6 +58,7 @@ class TrafficClass:
     order: Order = Order.ARRIVAL
     max_blocking: int = 0
     max_wait: int = 0
+    min_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
