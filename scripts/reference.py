@@ -110,6 +110,7 @@ def _labels() -> dict[str, list[str]]:
             worst_blocking={"online": 0},
             blocking_budget={"online": 1},
             over_budget={"online": 0},
+            waiting_bytes={"online": 0},
         ),
         counters={},
         hooks=HookCounts(0, 0, 0),

@@ -284,3 +284,45 @@ def a_dispatch_for_a_share_is_filled_from_its_own_class_first() -> None:
         bench.now += 50 * MS
         (running,) = bench.complete(running)
     assert {bench.names[number] for number in ids(running)} == {"background"}
+
+
+# Limits in bytes.
+
+
+def _beside_a_busy_executor(*classes: TrafficClass, **keys: Any) -> Bench:
+    bench = Bench(ONLINE, *classes, max_batch_size=1, **keys)
+    bench.learn(50, class_name="online")
+    bench.submit("online")
+    bench.advance()
+    return bench
+
+
+@check
+def a_class_holds_no_more_bytes_than_it_may() -> None:
+    bench = _beside_a_busy_executor(TrafficClass("background", 2, max_queue_bytes=1000))
+    kept, _, small = (bench.submit("background", size=size)[0] for size in (700, 400, 200))
+    bench.advance()
+    assert set(bench.outcomes.values()) == {"success", "queue_full"}
+    assert bench.scheduler.waiting_bytes == {"online": 0, "background": 700}
+    assert {kept, small} & set(bench.outcomes) == {small}, "the newest go, until the rest fits"
+
+
+@check
+def all_classes_together_hold_no_more_bytes_than_they_may() -> None:
+    bench = _beside_a_busy_executor(BACKGROUND, max_queue_bytes=1000)
+    (urgent,) = bench.submit("online", size=800)
+    less = bench.submit("background", size=800)
+    bench.advance()
+    bench.submit("online", size=900)
+    bench.advance()
+    assert bench.scheduler.waiting_bytes == {"online": 800, "background": 0}
+    assert urgent not in bench.outcomes
+    assert bench.outcomes[less[0]] == "queue_full"
+
+
+@check
+def of_those_that_came_together_the_less_urgent_are_refused_first() -> None:
+    bench = _beside_a_busy_executor(BACKGROUND, max_queue_bytes=1000)
+    bench.submit("background", "online", size=800)
+    bench.advance()
+    assert bench.scheduler.waiting_bytes == {"online": 800, "background": 0}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from conformance.mutations import Patch, always, removed, swap
@@ -13,6 +14,7 @@ from priority_router.core.lanes import Lanes
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.shares import Shares
+from priority_router.core.values import SchedulingPolicy, TrafficClass
 
 # Order inside a class.
 
@@ -167,3 +169,39 @@ def _(patch: Patch) -> None:
         return rows if isinstance(lane, lines.Line) else join(lane, head, picks, rows, room, target)
 
     patch.setattr(batching, "_join", lanes_alone)
+
+
+# Limits in bytes.
+
+
+def _without_bytes(patch: Patch, *targets: type) -> None:
+    init = Scheduler.__init__
+
+    def unlimited(self: Scheduler, policy: SchedulingPolicy) -> None:
+        if TrafficClass in targets:
+            policy = replace(policy, classes=tuple(replace(each, max_queue_bytes=0) for each in policy.classes))
+        init(self, replace(policy, max_queue_bytes=0) if SchedulingPolicy in targets else policy)
+
+    patch.setattr(Scheduler, "__init__", unlimited)
+
+
+for _check, _target in (
+    ("a_class_holds_no_more_bytes_than_it_may", TrafficClass),
+    ("all_classes_together_hold_no_more_bytes_than_they_may", SchedulingPolicy),
+):
+
+    @removed(0, f"bytes: {_check}", _check)
+    def _(patch: Patch, target: type = _target) -> None:
+        _without_bytes(patch, target)
+
+
+@removed(0, "the less urgent first", "of_those_that_came_together_the_less_urgent_are_refused_first")
+def _(patch: Patch) -> None:
+    refuse = Scheduler._refuse_overflow
+
+    def as_they_came(self: Scheduler) -> None:
+        for entry in self._arrivals:
+            entry.level = 1
+        refuse(self)
+
+    patch.setattr(Scheduler, "_refuse_overflow", as_they_came)

@@ -28,7 +28,7 @@ sends first the executor gets its work before replies are sent.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from conformance.books import Foul, Lines, Record, law, replay_joins
@@ -184,7 +184,7 @@ class Referee:
         self.early_sends += flying >= instances
 
     def _finish(self, finishes: list[Finish]) -> None:
-        refused: dict[str, list[int]] = {}
+        refused: dict[str, list[Record]] = {}
         for finish in finishes:
             record = self._record(finish.request_id)
             outcome = finish.outcome
@@ -193,7 +193,7 @@ class Referee:
                 law(outcome is due, "one end", "{} ends as {}, not {}", record, outcome, due)
             elif outcome is Outcome.QUEUE_FULL:
                 law(record in self._new and not record.sent_rows, "limits", "{} is refused after its arrival", record)
-                refused.setdefault(record.traffic_class.name, []).append(record.place)
+                refused.setdefault(record.traffic_class.name, []).append(record)
                 self._leave(record)
             else:
                 law(
@@ -212,17 +212,38 @@ class Referee:
         self._check_limits(refused)
         self._new.clear()
 
-    def _check_limits(self, refused: dict[str, list[int]]) -> None:
+    def _check_limits(self, refused: dict[str, list[Record]]) -> None:
         for name, waiting in self._waiting.items():
             limit = self._classes[name].max_queue_size
             if limit and waiting > limit:
                 law(waiting - self._begun(name) <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
-        for name, places in refused.items():
+        over = self._over_bytes(refused)
+        for name, records in refused.items():
             limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            full = waiting - self._begun(name) <= limit <= waiting
+            full = waiting - self._begun(name) <= limit <= waiting or name in over
             law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
+            places = [record.place for record in records]
             kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
             law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
+
+    def _over_bytes(self, refused: dict[str, list[Record]]) -> set[str]:
+        """Classes that would be past a limit in bytes with one more of the refused; what waits must be within them."""
+        total = self.policy.max_queue_bytes
+        if not total and not any(each.max_queue_bytes for each in self.policy.classes):
+            return set()
+        everyone = list(self._lines.everyone())
+        over = set()
+        for each in self.policy.classes:
+            own = [record for record in everyone if record.traffic_class is each]
+            limit, held = each.max_queue_bytes, _bytes(own)
+            law(not limit or _bytes(own, begun=False) <= limit, "limits", "{} bytes of {} wait", held, each.name)
+            oldest = min(refused.get(each.name, ()), key=lambda record: record.place, default=None)
+            if limit and oldest is not None and held + oldest.request.size > limit:
+                over.add(each.name)
+        law(not total or _bytes(everyone, begun=False) <= total, "limits", "more than {} bytes wait", total)
+        if total and _bytes(everyone) + sum(map(_bytes, refused.values())) > total:
+            over |= set(refused)
+        return over
 
     def _check_wakeup(self, now: int) -> None:
         wakeup = self.scheduler.next_wakeup()
@@ -329,3 +350,7 @@ class Referee:
                 self._lines.remove(record)
                 record.delayed = True
                 self._lines.add(record)
+
+
+def _bytes(records: Iterable[Record], *, begun: bool = True) -> int:
+    return sum(record.request.size for record in records if begun or not record.sent_rows)

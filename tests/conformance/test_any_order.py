@@ -37,6 +37,7 @@ CLASSES = st.lists(
         order=st.sampled_from(Order),
         max_wait=st.sampled_from((0, 0, 10 * MS, 25 * MS)),
         min_share=st.sampled_from((0.0, 0.0, 0.1, 0.25)),
+        max_queue_bytes=st.sampled_from((0, 0, 0, 10, 40)),
         max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
     ),
     min_size=1,
@@ -61,9 +62,17 @@ class Calls(RuleBasedStateMachine):
         levels=st.booleans(),
         overtaking=st.booleans(),
         shared=st.booleans(),
+        most_bytes=st.sampled_from((0, 0, 100)),
     )
     def begin(
-        self, classes: list[TrafficClass], instances: int, batch: int, levels: bool, overtaking: bool, shared: bool
+        self,
+        classes: list[TrafficClass],
+        instances: int,
+        batch: int,
+        levels: bool,
+        overtaking: bool,
+        shared: bool,
+        most_bytes: int,
     ) -> None:
         named = tuple(replace(each, name=f"c{number}") for number, each in enumerate(classes))
         self.policy = SchedulingPolicy(
@@ -74,6 +83,7 @@ class Calls(RuleBasedStateMachine):
             TIMEOUT,
             overtaking=levels and overtaking,
             shared_executor=levels and shared,
+            max_queue_bytes=most_bytes,
         )
         self.referee = Referee(type(self).make(self.policy), self.policy)
         self.now = 0
@@ -98,7 +108,7 @@ class Calls(RuleBasedStateMachine):
         for which, rows, signature, timeout in requests:
             name = self.policy.classes[which % len(self.policy.classes)].name
             rows = rows if self.policy.max_batch_size else 1
-            made.append(Request(self.requests, name, rows, signature, timeout * MS))
+            made.append(Request(self.requests, name, rows, signature, timeout * MS, 3 * rows))
             self.requests += 1
         self.referee.submit(made, self.now)
         self.decide()

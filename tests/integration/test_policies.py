@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 
 import pytest
-from support.clients import Call
+from support.clients import Call, Reply
 from support.fleet import MODES, Fleet, eventually, fleet
 from support.models import BULK, INTERACTIVE, Executor, Router
 
@@ -40,17 +42,17 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (Router("bounded", classes=classes(interactive={"max_blocking_microseconds": 70_000})), BY_ROWS),
         (Router("aging", classes=classes(bulk={"max_wait_microseconds": 1000})), ONE_ROW),
         (Router("sharing", classes=classes(bulk={"min_share": 0.25})), ONE_ROW),
+        (Router("small", classes=classes(bulk={"max_queue_bytes": 60})), ONE_ROW),
+        (Router("small_in_all", classes=classes(), policy={"max_queue_bytes": 60}), ONE_ROW),
         (Router("by_deadline", classes=classes(bulk={"order": "deadline"})), ONE_ROW),
     ]
     with fleet(tmp_path_factory.mktemp("policies"), request.param, routers) as made:
         yield made
 
 
-def served(system: Fleet, router: str, calls: Sequence[Call], *, at_once: bool = False) -> list[int]:
-    """Tags of the calls in the order in which they ran, when all had arrived before the first began.
-
-    They arrive in this order, or, ``at_once``, in any.
-    """
+@contextlib.contextmanager
+def held_up(system: Fleet, router: str) -> Iterator[list[Future[Reply]]]:
+    """While the block lasts the executor is busy, and what the router has sent ahead is not one of the test's."""
     record = system.records["one_row"]
     filler = Call(tag=0, traffic_class="filler")
     for _ in range(LEARNED):  # so that it binds late: nothing more goes ahead
@@ -62,6 +64,16 @@ def served(system: Fleet, router: str, calls: Sequence[Call], *, at_once: bool =
         eventually(lambda: record.held() == 1)
         futures.append(system.client.send(router, filler))
         eventually(lambda: system.metric("in_flight_rows", router) == 2)
+        yield futures
+
+
+def served(system: Fleet, router: str, calls: Sequence[Call], *, at_once: bool = False) -> list[int]:
+    """Tags of the calls in the order in which they ran, when all had arrived before the first began.
+
+    They arrive in this order, or, ``at_once``, in any.
+    """
+    record = system.records["one_row"]
+    with held_up(system, router) as futures:
         for count, call in enumerate(calls, start=3):
             futures.append(system.client.send(router, call))
             if not at_once or count == len(calls) + 2:
@@ -139,3 +151,25 @@ def test_a_class_gets_its_share_while_more_urgent_work_waits(system: Fleet) -> N
 
 def test_without_the_key_it_gets_what_is_left(system: Fleet) -> None:
     assert bulk_share(system, "without") < 0.1
+
+
+def kept(system: Fleet, router: str) -> int:
+    """How many of five requests of bulk work, of 24 bytes each, wait while the executor is busy."""
+    with held_up(system, router) as futures:
+        bulk = [system.client.send(router, Call(tag=tag, traffic_class=BULK)) for tag in range(1, 6)]
+        eventually(lambda: system.held(router) + sum(future.done() for future in bulk) == 7)
+        waiting = system.metric("queue_bytes", router, **{"class": BULK})
+    assert all(future.result().ok for future in futures)
+    answered = [future.result() for future in bulk]
+    assert {reply.message.partition("max_queue_bytes")[2] for reply in answered if not reply.ok} <= {" is 60"}
+    assert waiting == 24 * sum(reply.ok for reply in answered)
+    return sum(reply.ok for reply in answered)
+
+
+@pytest.mark.parametrize("router", ["small", "small_in_all"])
+def test_no_more_bytes_wait_than_may(system: Fleet, router: str) -> None:
+    assert kept(system, router) == 2
+
+
+def test_without_the_key_all_wait(system: Fleet) -> None:
+    assert kept(system, "without") == 5

@@ -74,6 +74,7 @@ ONLINE_OF_EVERY_KEY = TrafficClass(
     max_blocking=20_000_000,
     max_wait=90_000_000,
     min_share=1.0,
+    max_queue_bytes=9,
 )
 
 
@@ -81,11 +82,11 @@ def test_every_key_is_read() -> None:
     policy = parse_policy(
         'policy_version = 1\nmode = "plain"\nexecutor = "other"\nexecutor_version = 3\ndefault_class = "online"\n'
         + 'unknown_class = "default"\nclass_sources = ["header:X-Class", "tensor"]\nguard_executor = false\n'
-        + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\n"
+        + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\nmax_queue_bytes = 99\n"
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\nmin_share = 1\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\n'
         + BULK
     )
     assert policy == RouterPolicy(
@@ -97,6 +98,7 @@ def test_every_key_is_read() -> None:
             executor_timeout=5 * SECOND,
             max_fill_slowdown=0.0,
             batch_efficiency=1.0,
+            max_queue_bytes=99,
         ),
         mode=Mode.PLAIN,
         executor="other",
@@ -290,6 +292,8 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
         ("executor_shape", "max_batch_size", policy_fields.MAX_ROWS),
         ("class", "level", policy_fields.MAX_LEVEL),
         ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
+        ("class", "max_queue_bytes", policy_fields.MAX_QUEUE_BYTES),
+        ("", "max_queue_bytes", policy_fields.MAX_QUEUE_BYTES),
         ("class", "default_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
         ("class", "max_blocking_microseconds", policy_fields.MAX_MICROSECONDS),
         ("class", "max_wait_microseconds", policy_fields.MAX_MICROSECONDS),

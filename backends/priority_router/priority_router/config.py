@@ -166,6 +166,7 @@ class _Reader:
             batch_efficiency=float(top["batch_efficiency"]),
             overtaking=top["overtaking"],
             shared_executor=top["shared_executor"],
+            max_queue_bytes=top["max_queue_bytes"],
         )
         default_class, guard = top["default_class"], top["guard_executor"]
         policy = RouterPolicy(
@@ -214,6 +215,7 @@ class _Reader:
                     max_blocking=values["max_blocking_microseconds"] * MICROSECOND,
                     max_wait=values["max_wait_microseconds"] * MICROSECOND,
                     min_share=float(values["min_share"]),
+                    max_queue_bytes=values["max_queue_bytes"],
                 )
             )
         return tuple(classes)

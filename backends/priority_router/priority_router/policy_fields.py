@@ -65,6 +65,9 @@ DEFAULT_MAX_WAIT_MICROSECONDS: Final = 0
 DEFAULT_MIN_SHARE: Final = 0.0
 """None: time that is promised to one class is taken from the more urgent ones."""
 
+DEFAULT_MAX_QUEUE_BYTES: Final = 0
+"""Unlimited, as the number of requests is."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -73,6 +76,9 @@ MAX_LEVEL: Final = 2**32 - 1
 
 MAX_QUEUE_SIZE: Final = 2**32 - 1
 """Triton's own for a queue."""
+
+MAX_QUEUE_BYTES: Final = 2**60
+"""More than any machine has."""
 
 MAX_MICROSECONDS: Final = 10**15
 """31 years; in ns, and added to the time since the machine started, it stays within 64 bits with a sign."""
@@ -216,6 +222,13 @@ TOP_LEVEL: Final = (
     ),
     Field("overtaking", "boolean", DEFAULT_OVERTAKING, "Urgent work may pass a dispatch that waits inside Triton."),
     Field("shared_executor", "boolean", DEFAULT_SHARED_EXECUTOR, "Others send work to the same executor."),
+    Field(
+        "max_queue_bytes",
+        "integer",
+        DEFAULT_MAX_QUEUE_BYTES,
+        "Bytes of input that requests of all classes together may hold while they wait; 0: unlimited.",
+        _between(0, MAX_QUEUE_BYTES),
+    ),
     Field("guard_executor", "boolean", None, "Clients may not call the executor; left out: not shared_executor."),
 )
 
@@ -283,6 +296,13 @@ CLASS: Final = (
         DEFAULT_MIN_SHARE,
         "Share of the executor's time that the class gets at least while it has work; all together at most 1.",
         _between(0, 1),
+    ),
+    Field(
+        "max_queue_bytes",
+        "integer",
+        DEFAULT_MAX_QUEUE_BYTES,
+        "Bytes of input that requests of the class may hold while they wait; 0: unlimited.",
+        _between(0, MAX_QUEUE_BYTES),
     ),
 )
 

@@ -27,13 +27,16 @@ class Bench:
         self.sent: list[Dispatch] = []
         self.names: list[str] = []
 
-    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0):
+    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0, size=0):
         """Submit one request per name, together; returns their ids."""
         ids = list(range(self.next_id, self.next_id + len(class_names)))
         self.next_id += len(class_names)
         self.names += class_names
         self.scheduler.submit(
-            [Request(i, name, rows, signature, timeout_ms * MS) for i, name in zip(ids, class_names, strict=True)],
+            [
+                Request(i, name, rows, signature, timeout_ms * MS, size)
+                for i, name in zip(ids, class_names, strict=True)
+            ],
             self.now,
         )
         return ids

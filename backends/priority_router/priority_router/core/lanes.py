@@ -51,7 +51,7 @@ class Lane:
 
 
 class Lanes:
-    """Every waiting request: a lane per level, most urgent first, and the number waiting per class."""
+    """Every waiting request: a lane per level, most urgent first, and what waits of each class."""
 
     def __init__(self, policy: SchedulingPolicy) -> None:
         levels = sorted({c.level for c in policy.classes})
@@ -64,6 +64,7 @@ class Lanes:
         self._count = 0
         self._delays = 0
         self.waiting = {c.name: 0 for c in policy.classes}
+        self.waiting_bytes = {c.name: 0 for c in policy.classes}
 
     def __len__(self) -> int:
         return self._count
@@ -103,6 +104,7 @@ class Lanes:
         """Queue a new request at the end of its class."""
         self._by_level[entry.level].fresh[entry.traffic_class.name].add(entry, entry.sequence)
         self.waiting[entry.traffic_class.name] += 1
+        self.waiting_bytes[entry.traffic_class.name] += entry.request.size
         self._count += 1
 
     def serve(self, entry: Entry) -> None:
@@ -129,6 +131,7 @@ class Lanes:
 
     def _forget(self, entry: Entry) -> None:
         self.waiting[entry.traffic_class.name] -= 1
+        self.waiting_bytes[entry.traffic_class.name] -= entry.request.size
         self._count -= 1
 
 

@@ -164,6 +164,11 @@ class Scheduler:
         return self._lanes.waiting
 
     @property
+    def waiting_bytes(self) -> dict[str, int]:
+        """Bytes of the requests that wait, per class."""
+        return self._lanes.waiting_bytes
+
+    @property
     def held(self) -> int:
         """Requests without a Finish yet: waiting, in flight, or ending with the next ``advance``."""
         return len(self._entries) + len(self._finished)
@@ -271,16 +276,31 @@ class Scheduler:
             self._lanes.promote(entry)
 
     def _refuse_overflow(self) -> None:
-        """Refuse the newest of each class past its limit: what was sent or ended has made room already.
+        """Refuse the newest past the limits: what was sent or ended has made room already.
 
-        One that has begun is kept, even where the delayed requests that it passed fill the class.
+        One that has begun is kept, even where the delayed requests that it passed fill the class. Where all classes
+        together are past their limit the less urgent are refused first.
         """
-        for entry in reversed(self._arrivals):
-            limit = entry.traffic_class.max_queue_size
-            name = entry.traffic_class.name
-            if limit and not entry.next_row and self._lanes.waiting[name] > limit:
-                self._end(entry, QueueFull(f"class {name!r}: queue is full, max_queue_size is {limit}"))
+        arrivals = self._arrivals
+        if self._policy.max_queue_bytes:
+            arrivals = sorted(arrivals, key=lambda entry: entry.level)  # stable, so each level stays by arrival
+        for entry in reversed(arrivals):
+            full = None if entry.next_row else self._full(entry.traffic_class)
+            if full is not None:
+                self._end(entry, QueueFull(full))
         self._arrivals.clear()
+
+    def _full(self, traffic_class: TrafficClass) -> str | None:
+        """Which limit the class is past; None where it is past none."""
+        name, lanes = traffic_class.name, self._lanes
+        if traffic_class.max_queue_size and lanes.waiting[name] > traffic_class.max_queue_size:
+            return f"class {name!r}: queue is full, max_queue_size is {traffic_class.max_queue_size}"
+        if traffic_class.max_queue_bytes and lanes.waiting_bytes[name] > traffic_class.max_queue_bytes:
+            return f"class {name!r}: queue is full, its max_queue_bytes is {traffic_class.max_queue_bytes}"
+        limit = self._policy.max_queue_bytes
+        if limit and sum(lanes.waiting_bytes.values()) > limit:
+            return f"the queue of all classes is full, its max_queue_bytes is {limit}"
+        return None
 
     def _write_off_lost(self, now: int) -> None:
         while True:

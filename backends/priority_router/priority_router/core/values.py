@@ -47,6 +47,7 @@ class TrafficClass:
         max_blocking: ns that a less urgent class's dispatch may be predicted to take; 0 = any.
         max_wait: ns after which a waiting request is as urgent as the most urgent level; 0 = never.
         min_share: share of the executor's time that the class gets at least while it has work; all together at most 1.
+        max_queue_bytes: bytes of the requests that may wait; 0 = unlimited.
     """
 
     name: str
@@ -59,6 +60,7 @@ class TrafficClass:
     max_blocking: int = 0
     max_wait: int = 0
     min_share: float = 0.0
+    max_queue_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class SchedulingPolicy:
         batch_efficiency: share of the best rows/s at which a less urgent dispatch is large enough (rule 1).
         overtaking: rule 5; needs ``levels``.
         shared_executor: rule 9; needs ``levels``.
+        max_queue_bytes: bytes of all requests that may wait; 0 = unlimited.
     """
 
     classes: tuple[TrafficClass, ...]
@@ -86,6 +89,7 @@ class SchedulingPolicy:
     batch_efficiency: float = 0.95
     overtaking: bool = False
     shared_executor: bool = False
+    max_queue_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Request:
         rows: length of the batch axis, at least 1; 1 where there is no batch axis.
         signature: equal signatures may be joined (names, dtypes, shapes without the batch axis).
         timeout: the caller's own queue timeout in ns; 0 = none given.
+        size: bytes that are held for it while it waits.
     """
 
     id: int
@@ -105,6 +110,7 @@ class Request:
     rows: int
     signature: Hashable
     timeout: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Observed:
         late_answers: answers that came after their call was given up.
         worst_blocking: per class, ns, of the last one to two minutes.
         blocking_budget: ns, of each class that has a ``max_blocking``.
+        waiting_bytes: bytes of their inputs, per class.
         over_budget: per class under such a budget, dispatches predicted to exceed it.
     """
 
@@ -50,6 +51,7 @@ class Observed:
     worst_blocking: dict[str, int]
     blocking_budget: dict[str, int] = field(default_factory=dict)
     over_budget: dict[str, int] = field(default_factory=dict)
+    waiting_bytes: dict[str, int] = field(default_factory=dict)
 
 
 class Driver:
@@ -232,6 +234,7 @@ class Driver:
                 worst_blocking=scheduler.worst_blocking(self._clock()),
                 blocking_budget={c.name: c.max_blocking for c in self._policy.classes if c.max_blocking},
                 over_budget=dict(scheduler.over_budget),
+                waiting_bytes=dict(scheduler.waiting_bytes),
             )
 
     # With the lock held.
