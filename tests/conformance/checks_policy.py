@@ -286,6 +286,13 @@ def a_dispatch_for_a_share_is_filled_from_its_own_class_first() -> None:
     assert {bench.names[number] for number in ids(running)} == {"background"}
 
 
+@check
+def what_stands_before_more_urgent_work_for_its_share_is_seen_as_blocking() -> None:
+    bench, ran = _shared(ONLINE, QUARTER, ms={"online": 50, "background": 50})
+    assert ran
+    assert bench.scheduler.worst_blocking(bench.now)["online"] == 50 * MS
+
+
 # Limits in bytes.
 
 

@@ -171,6 +171,18 @@ def _(patch: Patch) -> None:
     patch.setattr(batching, "_join", lanes_alone)
 
 
+@removed(0, "blocking by class", "what_stands_before_more_urgent_work_for_its_share_is_seen_as_blocking")
+def _(patch: Patch) -> None:
+    note = Scheduler._note_blocking
+
+    def by_level(self: Scheduler, flight: Any, now: int) -> None:
+        entries, self._entries = self._entries, {}
+        note(self, flight, now)
+        self._entries = entries
+
+    patch.setattr(Scheduler, "_note_blocking", by_level)
+
+
 # Limits in bytes.
 
 

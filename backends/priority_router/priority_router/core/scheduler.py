@@ -345,7 +345,9 @@ class Scheduler:
         """A slot is freed: note how long the more urgent ones stood behind the dispatch that held it."""
         if flight.started is None:
             return
-        level = flight.dispatch.level
+        head = self._entries.get(flight.dispatch.parts[0].request_id)
+        # Its class's, since what is sent at a more urgent level than that still stands before the more urgent classes.
+        level = flight.dispatch.level if head is None else head.traffic_class.level
         stood = [lane.head() for lane in self._lanes.more_urgent_than(level)]
         for waiting in self._executor.waiting:
             if waiting.dispatch.level < level:
