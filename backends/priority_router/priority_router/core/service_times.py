@@ -70,8 +70,9 @@ class _RowCount:
 class _History:
     """What was sent and learned of one signature, or of all together."""
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, bounded: bool) -> None:
         self._sent = 0
+        self._bounded = bounded
         self._row_counts: OrderedDict[int, _RowCount] = OrderedDict()
         self.curve = Curve(max_rows)
         self.upper = Curve(max_rows)
@@ -87,7 +88,8 @@ class _History:
         median.add(sample)
         if median.value is not None:
             self.curve.put(rows, median.value)
-            self.upper.put(rows, median.order[len(median.order) * UPPER[0] // UPPER[1]])
+            if self._bounded:
+                self.upper.put(rows, median.order[len(median.order) * UPPER[0] // UPPER[1]])
         self._row_counts.move_to_end(rows)
 
     def keep(self, most: int) -> None:
@@ -125,18 +127,20 @@ class _History:
 class ServiceTimes:
     """Learned execution times by signature and row count, falling back to row count, then to the model as a whole."""
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, *, bounded: bool = False) -> None:
+        """Starts empty; ``bounded`` learns also what is nearly always kept to."""
         self._max_rows = max_rows
+        self._bounded = bounded
         self._by_signature: dict[Hashable, _History] = {}
         self._recent: OrderedDict[tuple[Hashable, int], None] = OrderedDict()
-        self._any_signature = _History(max_rows)
+        self._any_signature = _History(max_rows, bounded)
         self._overall = _Median()
 
     def sent(self, signature: Hashable, rows: int) -> None:
         """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""
         history = self._by_signature.get(signature)
         if history is None:
-            history = self._by_signature[signature] = _History(self._max_rows)
+            history = self._by_signature[signature] = _History(self._max_rows, self._bounded)
         history.sent(rows)
         key = (signature, rows)
         self._recent[key] = None
