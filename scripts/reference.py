@@ -103,7 +103,14 @@ def _labels() -> dict[str, list[str]]:
     readings = metrics.Readings(
         tallies=[metrics.Tally(["online"])],
         observed=Observed(
-            waiting={"online": 0}, rows_in_flight=0, written_off=0, late_answers=0, worst_blocking={"online": 0}
+            waiting={"online": 0},
+            rows_in_flight=0,
+            written_off=0,
+            late_answers=0,
+            worst_blocking={"online": 0},
+            blocking_budget={"online": 1},
+            over_budget={"online": 0},
+            waiting_bytes={"online": 0},
         ),
         counters={},
         hooks=HookCounts(0, 0, 0),

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
 from conformance.mutations import LAWS, Patch, always, removed, swap
-from priority_router.core import batching, deadlines, lanes, scheduler, service_times
+from priority_router.core import batching, deadlines, lines, scheduler, service_times
 from priority_router.core.curve import Curve
 from priority_router.core.executor_model import ExecutorModel
 from priority_router.core.fill_budget import FillBudget
@@ -30,13 +29,15 @@ def _(patch: Patch) -> None:
 
 @removed(1, "the oldest of a level first", LAWS, "head")
 def _(patch: Patch) -> None:
-    patch.setattr(lanes._Line, "first", lambda self: next(reversed(self._all.values()), None))
+    patch.setattr(lines._Arrivals, "first", lambda self: next(reversed(self._turns.values())))
 
 
 @removed(1, "only equal signatures join", LAWS, "joins")
 def _(patch: Patch) -> None:
     def everyone(self: Lane, _signature: Any) -> Any:
-        return itertools.chain(self._fresh._all.values(), self._delayed._all.values())
+        return (
+            entry for kind in (self.fresh, self.delayed) for line in kind.values() for _, entry in line._all.turns()
+        )
 
     patch.setattr(Lane, "of_signature", everyone)
 
@@ -56,8 +57,8 @@ def _(patch: Patch) -> None:
 def _larger_batches(patch: Patch) -> None:
     propose = batching.propose
 
-    def larger(waiting: Any, times: Any, budget: Any, policy: Any) -> Any:
-        return propose(waiting, times, budget, replace(policy, max_batch_size=2 * policy.max_batch_size or 2))
+    def larger(waiting: Any, times: Any, budget: Any, policy: Any, *more: Any) -> Any:
+        return propose(waiting, times, budget, replace(policy, max_batch_size=2 * policy.max_batch_size or 2), *more)
 
     patch.setattr(scheduler, "propose", larger)
     patch.setattr(scheduler, "charge", always(None))
@@ -159,7 +160,8 @@ def _(patch: Patch) -> None:
     head = Lanes.head
 
     def begun_first(self: Lanes) -> Any:
-        begun = (entry for lane in self for entry in lane._fresh._all.values() if entry.next_row)
+        waiting = (entry for lane in self for line in lane.fresh.values() for _, entry in line._all.turns())
+        begun = (entry for entry in waiting if entry.next_row)
         return next(begun, None) or head(self)
 
     patch.setattr(Lanes, "head", begun_first)

@@ -8,11 +8,14 @@ ahead and where a batch is cut are judged by the tests that measure, not here.
 The laws, at every ``advance``:
 
 head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
-            requests in order of arrival, then the delayed ones in the order in which they expired.
+            requests in order of arrival, then the delayed ones in the order in which they expired. A class with
+            order = "deadline" takes its turns among the unexpired in order of deadline. Who has waited max_wait stands
+            in the most urgent level by its arrival. A class with min_share may send its first at any time, at its own
+            or at the most urgent level; how often is judged by test_policy_laws.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
             out ends the joining. While one of the head's own level fits, nobody less urgent joins.
-rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, and only the
-            last part is shared.
+rows        at most B rows; each row is sent once, in order; only requests of more than B rows are split, or than a
+            blocking budget allows, and only the last part is shared.
 conserving  nothing waits while fewer than I dispatches are in flight.
 ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
 one end     each request ends once, in the advance after the event that ends it, and for that reason.
@@ -25,10 +28,10 @@ sends first the executor gets its work before replies are sent.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
+from conformance.books import Foul, Lines, Record, law, replay_joins
 from priority_router.core.values import (
     Action,
     Dispatch,
@@ -37,61 +40,13 @@ from priority_router.core.values import (
     SchedulingPolicy,
     Send,
     TimeoutAction,
-    TrafficClass,
 )
 from priority_router.errors import Outcome, RequestError
 from priority_router.ops.simulate.simulation import SchedulerLike
 
+__all__ = ["Foul", "Referee"]
+
 WRITTEN_OFF_LIMIT = 8
-
-
-class Foul(AssertionError):
-    """A decision that breaks a law; the text begins with the law's name."""
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """What the referee knows of one request."""
-
-    request: Request
-    traffic_class: TrafficClass
-    place: int
-    sent_rows: int = 0
-    answered_rows: int = 0
-    delayed: bool = False
-
-    @property
-    def unsent(self) -> int:
-        return self.request.rows - self.sent_rows
-
-    @property
-    def lane(self) -> tuple[int, bool]:
-        return (self.traffic_class.level, self.delayed)
-
-
-@dataclass(slots=True)
-class Line:
-    """Waiting requests of one level, unexpired or delayed, in serving order; the same per signature."""
-
-    everyone: OrderedDict[int, Record] = field(default_factory=OrderedDict)
-    alike: dict[Hashable, OrderedDict[int, Record]] = field(default_factory=dict)
-
-    def add(self, record: Record) -> None:
-        self.everyone[record.request.id] = record
-        self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
-
-    def remove(self, record: Record) -> None:
-        del self.everyone[record.request.id]
-        alike = self.alike[record.request.signature]
-        del alike[record.request.id]
-        if not alike:
-            del self.alike[record.request.signature]
-
-
-def law(holds: bool, name: str, text: str, *details: object) -> None:
-    """``details`` go into ``text`` as with ``str.format``, and only when they are needed: these run a million times."""
-    if not holds:
-        raise Foul(f"{name}: {text.format(*details)}")
 
 
 class Referee:
@@ -105,14 +60,14 @@ class Referee:
         self.ended: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.early_sends = 0
         self._classes = {each.name: each for each in policy.classes}
-        levels = sorted({each.level for each in policy.classes})
-        self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
+        self._lines = Lines(policy)
         self._records: dict[int, Record] = {}
         self._waiting = dict.fromkeys(self._classes, 0)
         self._flying: OrderedDict[int, tuple[Dispatch, int]] = OrderedDict()
         self._written_off: set[int] = set()
         self._new: list[Record] = []
         self._deadlines: list[tuple[int, int, Record]] = []
+        self._ages: list[tuple[int, Record]] = []
         self._due: dict[int, Outcome] = {}
         self._draining = False
 
@@ -125,7 +80,7 @@ class Referee:
             timeout = traffic_class.default_timeout
             if request.timeout and traffic_class.allow_timeout_override:
                 timeout = min(request.timeout, timeout) if timeout else request.timeout
-            record = Record(request, traffic_class, self.received)
+            record = Record(request, traffic_class, self.received, now + timeout if timeout else None)
             self._records[request.id] = record
             if self._draining or self._gone:
                 self._due[request.id] = Outcome.UNAVAILABLE
@@ -134,6 +89,8 @@ class Referee:
             self._new.append(record)
             if timeout:
                 heappush(self._deadlines, (now + timeout, record.place, record))
+            if traffic_class.max_wait:
+                self._ages.append((now + traffic_class.max_wait, record))
         self.scheduler.submit(requests, now)
 
     def cancel(self, request_id: int, now: int) -> None:
@@ -167,13 +124,14 @@ class Referee:
         self._lose(now)
         if not self._gone:  # else whoever waits is answered as unavailable, expired or not
             self._expire(now)
+            self._promote(now)
         actions = self.scheduler.advance(now)
         sends = [action for action in actions if isinstance(action, Send)]
         law(list(actions[: len(sends)]) == sends, "sends first", "a Finish comes before a Send in {}", actions)
         for action in sends:
             self._send(action.dispatch, now)
         law(
-            len(self._flying) >= self.policy.instances or not self._lowest_waiting() or self._gone,
+            len(self._flying) >= self.policy.instances or not self._lines.first() or self._gone,
             "conserving",
             "{} wait while {} of {} run",
             sum(self._waiting.values()),
@@ -189,9 +147,11 @@ class Referee:
         limit = max(1, self.policy.max_batch_size)
         records = [self._record(part.request_id) for part in dispatch.parts]
         head = records[0]
-        first = self._lowest_waiting()
-        law(first is head, "head", "{} is sent, {} is to be served", head, first)
-        law(dispatch.level == head.traffic_class.level, "head", "level {} for {}", dispatch.level, head)
+        first = self._lines.first()
+        claimed = bool(head.traffic_class.min_share) and head is self._lines.first_of(head.traffic_class.name)
+        law(claimed or first is head, "head", "{} is sent, {} is to be served", head, first)
+        levels = (head.level, min(each.level for each in self.policy.classes)) if claimed else (head.level,)
+        law(dispatch.level in levels, "head", "level {} for {}", dispatch.level, head)
         law(0 < dispatch.rows <= limit, "rows", "{} rows, at most {}", dispatch.rows, limit)
         law(dispatch.rows == sum(part.rows for part in dispatch.parts), "rows", "parts do not add up: {}", dispatch)
         law(self.policy.max_batch_size > 0 or len(records) == 1, "joins", "there is no batch axis to join along")
@@ -200,44 +160,18 @@ class Referee:
             law(record.request.signature == dispatch.signature, "joins", "{} in {}", record, dispatch)
             law(part.first_row == record.sent_rows, "rows", "{}, next row is {}", part, record.sent_rows)
             whole = part.rows == record.unsent
-            law(whole or record.request.rows > limit, "rows", "{} need not be split: {}", record, part)
+            small = record.request.rows <= limit and not self._has_budget(record)
+            law(whole or not small, "rows", "{} need not be split: {}", record, part)
             law(whole or len(records) == 1, "rows", "a part that is not the last shares its dispatch: {}", dispatch)
-        self._check_joins(dispatch, records)
+        room = dispatch.rows if self._has_budget(head) else self.policy.max_batch_size
+        if not claimed:
+            replay_joins(self._lines, dispatch, records, room)
         self._check_ahead(dispatch)
         for part, record in zip(dispatch.parts, records, strict=True):
             record.sent_rows += part.rows
             if not record.unsent:
-                self._leave(record)
+                self._leave(record, served=True)
         self._flying[dispatch.id] = (dispatch, now)
-
-    def _check_joins(self, dispatch: Dispatch, records: list[Record]) -> None:
-        """Replay the joining: walk everyone alike in serving order, and see that those who join are the first."""
-        head = records[0]
-        expected = [record.request.id for record in records[1:]]
-        joined = set(expected)
-        order: list[int] = []
-        rows = dispatch.parts[0].rows
-        passed: dict[int, Record] = {}
-        for (level, _), line in self._lines.items():
-            if level < head.traffic_class.level or len(order) == len(expected) or level in passed:
-                continue
-            for record in line.alike.get(dispatch.signature, {}).values():
-                if record is head:
-                    continue
-                if record.request.id not in joined:
-                    passed[level] = record
-                    fits = level == head.traffic_class.level and rows + record.unsent <= self.policy.max_batch_size
-                    law(
-                        not fits or len(order) == len(expected),
-                        "joins",
-                        "{} fits and is passed by {}",
-                        record,
-                        dispatch,
-                    )
-                    break
-                order.append(record.request.id)
-                rows += record.unsent
-        law(order == expected, "joins", "{} join {}, serving order {}, passed {}", expected, head, order, passed)
 
     def _check_ahead(self, dispatch: Dispatch) -> None:
         instances, flying = self.policy.instances, len(self._flying)
@@ -250,7 +184,7 @@ class Referee:
         self.early_sends += flying >= instances
 
     def _finish(self, finishes: list[Finish]) -> None:
-        refused: dict[str, list[int]] = {}
+        refused: dict[str, list[Record]] = {}
         for finish in finishes:
             record = self._record(finish.request_id)
             outcome = finish.outcome
@@ -259,7 +193,7 @@ class Referee:
                 law(outcome is due, "one end", "{} ends as {}, not {}", record, outcome, due)
             elif outcome is Outcome.QUEUE_FULL:
                 law(record in self._new and not record.sent_rows, "limits", "{} is refused after its arrival", record)
-                refused.setdefault(record.traffic_class.name, []).append(record.place)
+                refused.setdefault(record.traffic_class.name, []).append(record)
                 self._leave(record)
             else:
                 law(
@@ -274,27 +208,49 @@ class Referee:
             del self._records[finish.request_id]
         law(not self._due, "one end", "not ended: {}", self._due)
         if self._gone:
-            law(self._lowest_waiting() is None, "one end", "requests wait for an executor that is gone")
+            law(self._lines.first() is None, "one end", "requests wait for an executor that is gone")
         self._check_limits(refused)
         self._new.clear()
 
-    def _check_limits(self, refused: dict[str, list[int]]) -> None:
+    def _check_limits(self, refused: dict[str, list[Record]]) -> None:
         for name, waiting in self._waiting.items():
             limit = self._classes[name].max_queue_size
             if limit and waiting > limit:
                 law(waiting - self._begun(name) <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
-        for name, places in refused.items():
+        over = self._over_bytes(refused)
+        for name, records in refused.items():
             limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            full = waiting - self._begun(name) <= limit <= waiting
+            full = waiting - self._begun(name) <= limit <= waiting or name in over
             law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
+            places = [record.place for record in records]
             kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
             law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
+
+    def _over_bytes(self, refused: dict[str, list[Record]]) -> set[str]:
+        """Classes that would be past a limit in bytes with one more of the refused; what waits must be within them."""
+        total = self.policy.max_queue_bytes
+        if not total and not any(each.max_queue_bytes for each in self.policy.classes):
+            return set()
+        everyone = list(self._lines.everyone())
+        over = set()
+        for each in self.policy.classes:
+            own = [record for record in everyone if record.traffic_class is each]
+            limit, held = each.max_queue_bytes, _bytes(own)
+            law(not limit or _bytes(own, begun=False) <= limit, "limits", "{} bytes of {} wait", held, each.name)
+            oldest = min(refused.get(each.name, ()), key=lambda record: record.place, default=None)
+            if limit and oldest is not None and held + oldest.request.size > limit:
+                over.add(each.name)
+        law(not total or _bytes(everyone, begun=False) <= total, "limits", "more than {} bytes wait", total)
+        if total and _bytes(everyone) + sum(map(_bytes, refused.values())) > total:
+            over |= set(refused)
+        return over
 
     def _check_wakeup(self, now: int) -> None:
         wakeup = self.scheduler.next_wakeup()
         law(wakeup is None or wakeup > now, "wake-up", "at {}, now is {}", wakeup, now)
         latest = [sent + self.policy.executor_timeout for _, sent in self._flying.values()]
         latest += [at for at in (self._next_deadline(),) if at is not None]
+        latest += [at for at, record in self._ages if self._is_waiting(record)]
         if latest:
             law(wakeup is not None and wakeup <= min(latest), "wake-up", "at {}, needed by {}", wakeup, min(latest))
 
@@ -318,26 +274,24 @@ class Referee:
         return record
 
     def _enter(self, record: Record) -> None:
-        self._lines[record.lane].add(record)
+        self._lines.add(record)
         self._waiting[record.traffic_class.name] += 1
 
-    def _leave(self, record: Record) -> None:
-        self._lines[record.lane].remove(record)
+    def _leave(self, record: Record, *, served: bool = False) -> None:
+        self._lines.remove(record, served=served)
         self._waiting[record.traffic_class.name] -= 1
 
+    def _has_budget(self, record: Record) -> bool:
+        """A more urgent class bounds the time of its dispatches, so their rows follow from learned times."""
+        level = record.traffic_class.level
+        return any(each.max_blocking and each.level < level for each in self.policy.classes)
+
     def _is_waiting(self, record: Record) -> bool:
-        return record.request.id in self._lines[record.lane].everyone
+        return self._lines.holds(record)
 
     def _begun(self, name: str) -> int:
         """Requests of this class that wait for the rest of their parts."""
-        everyone = (record for line in self._lines.values() for record in line.everyone.values())
-        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in everyone)
-
-    def _lowest_waiting(self) -> Record | None:
-        for line in self._lines.values():
-            if line.everyone:
-                return next(iter(line.everyone.values()))
-        return None
+        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in self._lines.everyone())
 
     def _end_soon(self, record: Record, outcome: Outcome) -> None:
         """The next advance must end this request so."""
@@ -375,6 +329,15 @@ class Referee:
     def _may_expire(self, record: Record) -> bool:
         return not record.delayed and not record.sent_rows and self._is_waiting(record)
 
+    def _promote(self, now: int) -> None:
+        if self._ages:
+            self._ages.sort(key=lambda age: age[0])  # stable, so that of one class they stay by arrival
+            aged = [record for at, record in self._ages if at <= now]
+            self._ages = [age for age in self._ages if age[0] > now and self._is_waiting(age[1])]
+            for record in aged:
+                if self._is_waiting(record):
+                    self._lines.promote(record)
+
     def _expire(self, now: int) -> None:
         while True:
             deadline = self._next_deadline()
@@ -383,7 +346,11 @@ class Referee:
             record = heappop(self._deadlines)[2]
             if record.traffic_class.timeout_action is TimeoutAction.REJECT:
                 self._end_soon(record, Outcome.TIMEOUT)
-            else:
-                self._lines[record.lane].remove(record)
+            elif record.promoted_to is None:
+                self._lines.remove(record)
                 record.delayed = True
-                self._lines[record.lane].add(record)
+                self._lines.add(record)
+
+
+def _bytes(records: Iterable[Record], *, begun: bool = True) -> int:
+    return sum(record.request.size for record in records if begun or not record.sent_rows)

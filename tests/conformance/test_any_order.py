@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
+from priority_router.core.values import Order, Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
 from priority_router.errors import ExecutorFailed
 
 TIMEOUT = 200 * MS
@@ -33,6 +34,11 @@ CLASSES = st.lists(
         default_timeout=st.sampled_from((0, 0, 20 * MS)),
         allow_timeout_override=st.booleans(),
         timeout_action=st.sampled_from(TimeoutAction),
+        order=st.sampled_from(Order),
+        max_wait=st.sampled_from((0, 0, 10 * MS, 25 * MS)),
+        min_share=st.sampled_from((0.0, 0.0, 0.1, 0.25)),
+        max_queue_bytes=st.sampled_from((0, 0, 0, 10, 40)),
+        max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
     ),
     min_size=1,
     max_size=4,
@@ -56,21 +62,19 @@ class Calls(RuleBasedStateMachine):
         levels=st.booleans(),
         overtaking=st.booleans(),
         shared=st.booleans(),
+        most_bytes=st.sampled_from((0, 0, 100)),
     )
     def begin(
-        self, classes: list[TrafficClass], instances: int, batch: int, levels: bool, overtaking: bool, shared: bool
+        self,
+        classes: list[TrafficClass],
+        instances: int,
+        batch: int,
+        levels: bool,
+        overtaking: bool,
+        shared: bool,
+        most_bytes: int,
     ) -> None:
-        named = tuple(
-            TrafficClass(
-                f"c{number}",
-                each.level,
-                each.max_queue_size,
-                each.default_timeout,
-                each.allow_timeout_override,
-                each.timeout_action,
-            )
-            for number, each in enumerate(classes)
-        )
+        named = tuple(replace(each, name=f"c{number}") for number, each in enumerate(classes))
         self.policy = SchedulingPolicy(
             named,
             instances,
@@ -79,6 +83,7 @@ class Calls(RuleBasedStateMachine):
             TIMEOUT,
             overtaking=levels and overtaking,
             shared_executor=levels and shared,
+            max_queue_bytes=most_bytes,
         )
         self.referee = Referee(type(self).make(self.policy), self.policy)
         self.now = 0
@@ -103,7 +108,7 @@ class Calls(RuleBasedStateMachine):
         for which, rows, signature, timeout in requests:
             name = self.policy.classes[which % len(self.policy.classes)].name
             rows = rows if self.policy.max_batch_size else 1
-            made.append(Request(self.requests, name, rows, signature, timeout * MS))
+            made.append(Request(self.requests, name, rows, signature, timeout * MS, 3 * rows))
             self.requests += 1
         self.referee.submit(made, self.now)
         self.decide()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from conformance.worlds import MIXES, MS
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import SECOND, Request, SchedulingPolicy, Send, TrafficClass
+from priority_router.core.values import SECOND, Order, Request, SchedulingPolicy, Send, TrafficClass
 from priority_router.ops.simulate.arrivals import SignatureMix
 from priority_router.ops.simulate.executor import ServiceTimes
 
@@ -18,6 +20,7 @@ CLASSES = (
     TrafficClass("online", 1, default_timeout=AGE),
     TrafficClass("batch", 2, max_queue_size=10_000_000, default_timeout=AGE),
 )
+POLICIES: dict[str, Any] = {"order": Order.DEADLINE, "max_blocking": 30 * MS, "max_wait": AGE, "min_share": 0.5}
 TIMES = ServiceTimes(20 * MS, 1 * MS, spread=0.05)
 
 
@@ -27,11 +30,13 @@ class Steady:
     Whatever the row limit, a dispatch holds about four requests; they differ in rows, and so do dispatches.
     """
 
-    def __init__(self, queued: int, max_batch_size: int, mix: SignatureMix) -> None:
+    def __init__(
+        self, queued: int, max_batch_size: int, mix: SignatureMix, classes: tuple[TrafficClass, ...] = CLASSES
+    ) -> None:
         self.rng = random.Random(1)
         self.mix = mix
         self.most_rows = max_batch_size // 2
-        self.scheduler = Scheduler(SchedulingPolicy(CLASSES, max_batch_size=max_batch_size))
+        self.scheduler = Scheduler(SchedulingPolicy(classes, max_batch_size=max_batch_size))
         self.now = 0
         self.issued = 0
         self.submit(["batch"] * queued)
@@ -44,7 +49,7 @@ class Steady:
         first, self.issued = self.issued, self.issued + len(class_names)
         self.scheduler.submit(
             [
-                Request(number, name, self.rng.randint(1, self.most_rows), self.mix(self.rng))
+                Request(number, name, self.rng.randint(1, self.most_rows), self.mix(self.rng), self.rng.randint(1, AGE))
                 for number, name in enumerate(class_names, start=first)
             ],
             self.now,
@@ -90,3 +95,11 @@ def test_a_decision_for_1024_rows_costs_at_most_3_times_one_for_4(mix: str) -> N
     few, many = (Steady(100, max_batch_size, MIXES[mix]()) for max_batch_size in (4, 1024))
     assert many.learned > 64
     assert ratio(many, few) <= 3
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_it_costs_no_more_with_every_policy(mix: str) -> None:
+    """Each of docs/policies.md, on both classes."""
+    classes = tuple(replace(each, **POLICIES) for each in CLASSES)
+    short, long = (Steady(queued, 32, MIXES[mix](), classes) for queued in (100, 100_000))
+    assert ratio(long, short) <= 3

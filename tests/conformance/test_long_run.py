@@ -44,7 +44,12 @@ def check(requests: int, steps: int) -> None:
     assert scheduler.dispatches_in_flight == 0
     assert set(scheduler.waiting.values()) == {0}
     assert scheduler._entries == {}
-    lines = [line for lane in scheduler._lanes for line in (lane._fresh, lane._delayed)]
+    lines = [
+        line
+        for lane in scheduler._lanes
+        for kind in (lane.fresh, lane.delayed, lane.promoted)
+        for line in kind.values()
+    ]
     assert all(not line._all and not line._by_signature for line in lines)
     assert len(scheduler._deadlines._heap) <= SLACK
     assert len(scheduler._executor.times._recent) <= KEYS

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from conformance.worlds import MIXES, MS, TIMES, answered_mostly, check_end, run
-from priority_router.core.values import SECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import SECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.ops.simulate.arrivals import Stream, rows_up_to
 from priority_router.ops.simulate.clock import Delay
 from priority_router.ops.simulate.executor import ExecutorShape
@@ -43,6 +44,21 @@ def draw_policy(rng: random.Random) -> SchedulingPolicy:
     )
 
 
+def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPolicy:
+    """The same with what docs/policies.md offers, each for some of the classes."""
+    classes = tuple(
+        replace(
+            each,
+            order=rng.choice(tuple(Order)),
+            max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)),
+            max_wait=rng.choice((0, 0, 100 * MS, 500 * MS)),
+            min_share=rng.choice((0.0, 0.0, 0.05, 1 / len(policy.classes))),
+        )
+        for each in policy.classes
+    )
+    return replace(policy, classes=classes)
+
+
 def draw_streams(rng: random.Random, policy: SchedulingPolicy, rows_per_second: float) -> list[Stream]:
     """Traffic for every class, large and small requests, together from too little to far too much."""
     load = rng.choice((0.5, 1.0, 1.5, 4.0)) * rows_per_second / len(policy.classes)
@@ -65,9 +81,11 @@ def draw_streams(rng: random.Random, policy: SchedulingPolicy, rows_per_second: 
     return streams
 
 
-def check(seed: int, requests: int) -> None:
+def check(seed: int, requests: int, *, policies: bool = False) -> None:
     rng = random.Random(f"world {seed}")
     policy = draw_policy(rng)
+    if policies:
+        policy = with_policies(random.Random(f"policies {seed}"), policy)
     times = TIMES[rng.choice(tuple(TIMES))]
     capacity = (
         policy.instances * max(policy.max_batch_size, 1) * SECOND / times.expected(max(policy.max_batch_size, 1), 0)
@@ -86,8 +104,14 @@ def test_laws_hold_in_random_worlds(seed: int) -> None:
     check(seed, requests=200)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_laws_hold_with_every_policy(seed: int) -> None:
+    check(seed, requests=200, policies=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 500, 100))
 def test_laws_hold_in_many_random_worlds(first: int) -> None:
     for seed in range(1000 + first, 1100 + first):
         check(seed, requests=400)
+        check(seed, requests=400, policies=True)

@@ -6,7 +6,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from conformance import checks_when, measurements, mutations_when  # noqa: F401 - they enter what they hold
+from conformance import (  # noqa: F401 - they enter what they hold
+    checks_policy,
+    checks_when,
+    measurements,
+    mutations_policy,
+    mutations_when,
+)
 from conformance.checks import CHECKS
 from conformance.mutations import MUTATIONS, Mutation
 from conformance.mutations_who import first_come_first_served

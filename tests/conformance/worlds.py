@@ -117,11 +117,17 @@ class World:
 
 @dataclass
 class Played:
-    """A finished run."""
+    """A finished run.
+
+    Attributes:
+        executed: by request, the first row and the rows of each of its parts.
+        taken: each dispatch that ran, with its start and end in ns.
+    """
 
     simulation: Simulation
     referee: Referee
     executed: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    taken: list[tuple[Dispatch, int, int]] = field(default_factory=list)
 
 
 def play(world: World, seed: int, scheduler: Callable[[SchedulingPolicy], SchedulerLike] = Scheduler) -> Played:
@@ -155,7 +161,14 @@ def run(
                 for part in call.owner.parts:
                     played.executed.setdefault(part.request_id, []).append((part.first_row, part.rows))
 
+    ended = simulation.executor.on_batch_end
+
+    def take(calls: list[Call]) -> None:
+        played.taken += [(call.owner, call.start, simulation.loop.now) for call in calls if call.owner is not None]
+        ended(calls)
+
     simulation.executor.on_batch_start = note
+    simulation.executor.on_batch_end = take
     simulation.run()
     return played
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from priority_router.config import (
     load_policy,
     parse_policy,
 )
-from priority_router.core.values import SECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import SECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
 
 TOP = 'policy_version = 1\nexecutor = "model"\n'
@@ -62,26 +63,42 @@ def test_the_least_policy_gets_every_default() -> None:
     assert parse_policy(LEAST) == LEAST_POLICY
 
 
+ONLINE_OF_EVERY_KEY = TrafficClass(
+    "online",
+    1,
+    max_queue_size=32,
+    default_timeout=50_000_000,
+    allow_timeout_override=False,
+    timeout_action=TimeoutAction.DELAY,
+    order=Order.DEADLINE,
+    max_blocking=20_000_000,
+    max_wait=90_000_000,
+    min_share=1.0,
+    max_queue_bytes=9,
+)
+
+
 def test_every_key_is_read() -> None:
     policy = parse_policy(
         'policy_version = 1\nmode = "plain"\nexecutor = "other"\nexecutor_version = 3\ndefault_class = "online"\n'
         + 'unknown_class = "default"\nclass_sources = ["header:X-Class", "tensor"]\nguard_executor = false\n'
-        + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\n"
+        + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\nmax_queue_bytes = 99\n"
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\n'
         + BULK
     )
     assert policy == RouterPolicy(
         scheduling=SchedulingPolicy(
-            classes=(TrafficClass("online", 1, 32, 50_000_000, False, TimeoutAction.DELAY), TrafficClass("bulk", 2)),
+            classes=(ONLINE_OF_EVERY_KEY, TrafficClass("bulk", 2)),
             instances=3,
             max_batch_size=0,
             levels=False,
             executor_timeout=5 * SECOND,
             max_fill_slowdown=0.0,
             batch_efficiency=1.0,
+            max_queue_bytes=99,
         ),
         mode=Mode.PLAIN,
         executor="other",
@@ -180,6 +197,12 @@ def test_a_wrong_value_at_the_top_is_named_with_what_to_write(line: str, shown: 
             BULK + "default_timeout_microseconds = 0.5\n",
             "class[1].default_timeout_microseconds = 0.5 cannot be used",
         ),
+        (BULK, BULK + "min_share = 1.5\n", "class[1].min_share = 1.5 cannot be used; write a value from 0 to 1"),
+        (
+            ONLINE + BULK,
+            ONLINE + "min_share = 0.6\n" + BULK + "min_share = 0.6\n",
+            "class.min_share = 1.2 cannot be used; write values that are together at most 1",
+        ),
         (BULK, BULK + 'timeout_action = "reject"\n', "timeout_action = 'reject' cannot be used; write"),
         ('"model"', "model", "not valid TOML:"),
     ],
@@ -269,7 +292,11 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
         ("executor_shape", "max_batch_size", policy_fields.MAX_ROWS),
         ("class", "level", policy_fields.MAX_LEVEL),
         ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
+        ("class", "max_queue_bytes", policy_fields.MAX_QUEUE_BYTES),
+        ("", "max_queue_bytes", policy_fields.MAX_QUEUE_BYTES),
         ("class", "default_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("class", "max_blocking_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("class", "max_wait_microseconds", policy_fields.MAX_MICROSECONDS),
     ],
 )
 def test_the_largest_value_is_taken_and_no_larger_one(table: str, key: str, largest: int) -> None:
@@ -333,4 +360,4 @@ def test_the_defaults_of_the_file_are_those_of_the_core() -> None:
     for field in policy_fields.CLASS:
         if field.default is not policy_fields.REQUIRED:
             default = of_class[field.key.removesuffix("_microseconds")]
-            assert field.default == (default.value if isinstance(default, TimeoutAction) else default), field.key
+            assert field.default == (default.value if isinstance(default, Enum) else default), field.key

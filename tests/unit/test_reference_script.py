@@ -83,7 +83,7 @@ def test_every_key_has_a_row(fields):
 def test_every_outcome_has_a_row():
     rows = reference.outcomes().splitlines()[2:]
     assert {row.split("`")[1] for row in rows} == {outcome.value for outcome in Outcome}
-    assert "| `queue_full` | `UNAVAILABLE` | As many requests of the class wait" in reference.outcomes()
+    assert "| `queue_full` | `UNAVAILABLE` | As many requests wait as" in reference.outcomes()
 
 
 def test_every_metric_has_a_row_with_kind_labels_and_meaning():

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import difflib
 import enum
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from priority_router.core.values import MICROSECOND, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import MICROSECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
 from priority_router.policy_fields import (
     CLASS,
@@ -165,6 +166,7 @@ class _Reader:
             batch_efficiency=float(top["batch_efficiency"]),
             overtaking=top["overtaking"],
             shared_executor=top["shared_executor"],
+            max_queue_bytes=top["max_queue_bytes"],
         )
         default_class, guard = top["default_class"], top["guard_executor"]
         policy = RouterPolicy(
@@ -188,6 +190,9 @@ class _Reader:
                 raise self._error("class.name", name, "a name that no other [[class]] has")
         if policy.default_class not in names:
             raise self._error("default_class", policy.default_class, f"one of {', '.join(names)}")
+        shares = math.fsum(traffic_class.min_share for traffic_class in policy.scheduling.classes)
+        if shares > 1:
+            raise self._error("class.min_share", shares, "values that are together at most 1")
         for key in ("overtaking", "shared_executor"):
             if getattr(policy.scheduling, key) and policy.mode is Mode.PLAIN:
                 raise self._error(key, True, f'{key} = false, or mode = "levels": Triton orders nothing in plain mode')
@@ -206,6 +211,11 @@ class _Reader:
                     default_timeout=values["default_timeout_microseconds"] * MICROSECOND,
                     allow_timeout_override=values["allow_timeout_override"],
                     timeout_action=TimeoutAction(values["timeout_action"]),
+                    order=Order(values["order"]),
+                    max_blocking=values["max_blocking_microseconds"] * MICROSECOND,
+                    max_wait=values["max_wait_microseconds"] * MICROSECOND,
+                    min_share=float(values["min_share"]),
+                    max_queue_bytes=values["max_queue_bytes"],
                 )
             )
         return tuple(classes)

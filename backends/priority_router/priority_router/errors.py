@@ -8,7 +8,7 @@ The tree::
     ├── SetupError               this server cannot run the router: what was found, what to do
     └── RequestError             one request ends without an answer; carries its Outcome and Triton code
         ├── InvalidRequest       INVALID_ARG   the caller's own mistake
-        ├── QueueFull            UNAVAILABLE   the class has as many waiting as it may
+        ├── QueueFull            UNAVAILABLE   as many wait as may
         ├── QueueTimeout         UNAVAILABLE   waited longer than its queue timeout
         ├── Cancelled            CANCELLED     the caller went away
         ├── Unavailable          UNAVAILABLE   draining, executor missing, executor not answering
@@ -68,7 +68,7 @@ class InvalidRequest(RequestError):
 
 
 class QueueFull(RequestError):
-    """As many requests of the class wait as its ``max_queue_size`` allows."""
+    """As many requests wait as ``max_queue_size`` of their class, or a ``max_queue_bytes``, allows."""
 
     outcome = Outcome.QUEUE_FULL
     code = "UNAVAILABLE"

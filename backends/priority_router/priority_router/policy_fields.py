@@ -53,6 +53,21 @@ DEFAULT_ALLOW_TIMEOUT_OVERRIDE: Final = True
 DEFAULT_TIMEOUT_ACTION: Final = "REJECT"
 """Triton's default: an answer that comes too late is of no use to its caller."""
 
+DEFAULT_ORDER: Final = "arrival"
+"""Fair among requests whose deadlines nobody chose with the others in mind."""
+
+DEFAULT_MAX_BLOCKING_MICROSECONDS: Final = 0
+"""None: a bound costs the less urgent classes rows/s wherever a batch has a fixed cost."""
+
+DEFAULT_MAX_WAIT_MICROSECONDS: Final = 0
+"""Never: an old request that becomes urgent costs those who were promised to be served first."""
+
+DEFAULT_MIN_SHARE: Final = 0.0
+"""None: time that is promised to one class is taken from the more urgent ones."""
+
+DEFAULT_MAX_QUEUE_BYTES: Final = 0
+"""Unlimited, as the number of requests is."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -61,6 +76,9 @@ MAX_LEVEL: Final = 2**32 - 1
 
 MAX_QUEUE_SIZE: Final = 2**32 - 1
 """Triton's own for a queue."""
+
+MAX_QUEUE_BYTES: Final = 2**60
+"""More than any machine has."""
 
 MAX_MICROSECONDS: Final = 10**15
 """31 years; in ns, and added to the time since the machine started, it stays within 64 bits with a sign."""
@@ -204,6 +222,13 @@ TOP_LEVEL: Final = (
     ),
     Field("overtaking", "boolean", DEFAULT_OVERTAKING, "Urgent work may pass a dispatch that waits inside Triton."),
     Field("shared_executor", "boolean", DEFAULT_SHARED_EXECUTOR, "Others send work to the same executor."),
+    Field(
+        "max_queue_bytes",
+        "integer",
+        DEFAULT_MAX_QUEUE_BYTES,
+        "Bytes of input that requests of all classes together may hold while they wait; 0: unlimited.",
+        _between(0, MAX_QUEUE_BYTES),
+    ),
     Field("guard_executor", "boolean", None, "Clients may not call the executor; left out: not shared_executor."),
 )
 
@@ -243,6 +268,41 @@ CLASS: Final = (
         DEFAULT_TIMEOUT_ACTION,
         "REJECT answers at the timeout, DELAY serves after the level's unexpired work.",
         _one_of("REJECT", "DELAY"),
+    ),
+    Field(
+        "order",
+        "text",
+        DEFAULT_ORDER,
+        "Who of the class is served first: who arrived first, or whose queue timeout passes first.",
+        _one_of("arrival", "deadline"),
+    ),
+    Field(
+        "max_blocking_microseconds",
+        "integer",
+        DEFAULT_MAX_BLOCKING_MICROSECONDS,
+        "Longest time that a dispatch of a less urgent class is predicted to take; 0: no limit.",
+        _between(0, MAX_MICROSECONDS),
+    ),
+    Field(
+        "max_wait_microseconds",
+        "integer",
+        DEFAULT_MAX_WAIT_MICROSECONDS,
+        "Time in the queue after which a request is as urgent as the most urgent level; 0: never.",
+        _between(0, MAX_MICROSECONDS),
+    ),
+    Field(
+        "min_share",
+        "number",
+        DEFAULT_MIN_SHARE,
+        "Share of the executor's time that the class gets at least while it has work; all together at most 1.",
+        _between(0, 1),
+    ),
+    Field(
+        "max_queue_bytes",
+        "integer",
+        DEFAULT_MAX_QUEUE_BYTES,
+        "Bytes of input that requests of the class may hold while they wait; 0: unlimited.",
+        _between(0, MAX_QUEUE_BYTES),
     ),
 )
 

@@ -25,13 +25,18 @@ class Bench:
         self.outcomes: dict[int, str] = {}
         self.errors: dict[int, str] = {}
         self.sent: list[Dispatch] = []
+        self.names: list[str] = []
 
-    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0):
+    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0, size=0):
         """Submit one request per name, together; returns their ids."""
         ids = list(range(self.next_id, self.next_id + len(class_names)))
         self.next_id += len(class_names)
+        self.names += class_names
         self.scheduler.submit(
-            [Request(i, name, rows, signature, timeout_ms * MS) for i, name in zip(ids, class_names, strict=True)],
+            [
+                Request(i, name, rows, signature, timeout_ms * MS, size)
+                for i, name in zip(ids, class_names, strict=True)
+            ],
             self.now,
         )
         return ids
@@ -56,6 +61,10 @@ class Bench:
     def complete(self, dispatch, error=None):
         self.scheduler.completed(dispatch.id, self.now, error)
         return self.advance()
+
+    def flying(self):
+        """Dispatches without an answer, in sending order."""
+        return [flight.dispatch for flight in self.scheduler._executor.flights.values()]
 
     def learn(self, ms, rows=1, signature="s", times=4, class_name="background"):
         """Let the executor take ``ms`` for ``rows`` rows, a few times, ending idle."""

@@ -75,6 +75,21 @@ def test_most_rows_are_those_of_a_plain_curve(pair: tuple[Curve, Plain], slowdow
         assert curve.most_rows(rows, slowdown) == plain.most_rows(rows, slowdown)
 
 
+@given(curves(), st.integers(5_000, 2 * 10**6))
+def test_rows_within_a_time_are_those_of_a_plain_curve(pair: tuple[Curve, Plain], time: int) -> None:
+    curve, plain = pair
+    times = plain.times()
+    within = [rows for rows in times if times[rows] <= time]
+    rows = curve.rows_within(time)
+    if len(within) == len(times):
+        assert rows == plain.max_rows, "nothing says otherwise"
+    elif within:
+        assert rows == max(within)
+    else:
+        least = min(times)
+        assert rows == (0 if least == 1 else max(least * time // times[least], 1)) < least
+
+
 @settings(max_examples=300)
 @given(curves(), st.sampled_from(EFFICIENCIES))
 def test_best_rows_are_those_of_a_plain_curve(pair: tuple[Curve, Plain], efficiency: float) -> None:

@@ -7,8 +7,9 @@ import pytest
 from priority_router.core.batching import propose
 from priority_router.core.deadlines import SLACK, Deadlines
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.lanes import Lanes
 from priority_router.core.lead import LONGEST_SHARE, SHORTEST, Lead
+from priority_router.core.lines import Entry
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import MICROSECOND, Request, TrafficClass
 from unit.core.build import BACKGROUND, MS, ONLINE, policy
@@ -48,16 +49,15 @@ class TestLanes:
         one = entry(signature="rare")
         lanes = lanes_of(one)
         lanes.remove(one)
-        (_, lane) = list(lanes)
-        assert lane.line(one)._by_signature == {}
+        assert one.line._by_signature == {}
 
 
 class TestDeadlines:
     def test_expires_in_order_of_deadline(self):
         deadlines = Deadlines()
-        late, soon, never = entry(timeout=20), entry(timeout=10), entry()
-        for one in (late, soon, never):
-            deadlines.add(one)
+        late, soon = entry(timeout=20), entry(timeout=10)
+        for one in (late, soon):
+            deadlines.add(one, one.deadline)
         assert deadlines.earliest() == 10
         assert deadlines.pop_expired(9) == []
         assert deadlines.pop_expired(25) == [soon, late]
@@ -67,7 +67,7 @@ class TestDeadlines:
         deadlines = Deadlines()
         for _ in range(10 * SLACK):
             one = entry(timeout=10)
-            deadlines.add(one)
+            deadlines.add(one, one.deadline)
             deadlines.remove(one)
         assert len(deadlines._heap) <= SLACK + 1
         assert deadlines.pop_expired(100) == []
@@ -75,7 +75,7 @@ class TestDeadlines:
 
 class TestBatching:
     def rows(self, *entries, times=None, **keys):
-        batch = propose(lanes_of(*entries), times or ServiceTimes(4), FillBudget(0.95), policy(**keys))
+        batch = propose(lanes_of(*entries), times or ServiceTimes(4), FillBudget(0.95), policy(**keys), {})
         assert batch is not None
         return [(entries.index(one), rows) for one, rows in batch.picks]
 
@@ -168,11 +168,11 @@ class TestSlowdownBase:
         for traffic_class, waiting in zip(levels, (1, 1, 9), strict=True):
             for _ in range(waiting):
                 lanes.add(entry(traffic_class))
-        batch = propose(lanes, times, FillBudget(0.95), policy(*levels, max_batch_size=32))
+        batch = propose(lanes, times, FillBudget(0.95), policy(*levels, max_batch_size=32), {})
         assert batch is not None
         assert batch.rows == 2
         spent = FillBudget(0.95)
         spent.charge(1, 1000, 0)
-        batch = propose(lanes, times, spent, policy(*levels, max_batch_size=32))
+        batch = propose(lanes, times, spent, policy(*levels, max_batch_size=32), {})
         assert batch is not None
         assert batch.rows == 11

@@ -121,3 +121,9 @@ def test_memory_that_is_not_pythons_is_copied() -> None:
     copied = codec.private(foreign)
     assert not np.shares_memory(copied, foreign)
     assert np.array_equal(copied, own)
+
+
+def test_size_counts_texts_and_not_only_the_references_to_them() -> None:
+    texts = np.array([[b"x" * 1000], [b"y" * 3000]], object)
+    assert codec.size([("X", np.zeros((2, 4), np.float32))]) == 32
+    assert 4000 < codec.size([("T", texts)]) < 4200

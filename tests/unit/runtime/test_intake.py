@@ -45,6 +45,7 @@ def test_a_request_is_read_completely() -> None:
     job = read(reader(), request)
     assert job.request is not None
     assert (job.class_name, job.rows, job.request.timeout, job.arrived) == ("online", 3, 1_500_000, 5)
+    assert job.request.size == sum(array.nbytes for _, array in job.inputs)
     assert [name for name, _ in job.inputs] == ["A", "X"]
     assert job.wanted == Wanted(frozenset({"Y"}), queue=True, executor=False)
 

@@ -6,51 +6,96 @@ Law: looks at who waits and at learned times, proposes one dispatch, changes nei
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lane, Lanes
+from priority_router.core.lanes import Lane, Lanes
+from priority_router.core.lines import Entry, Line
 from priority_router.core.service_times import ServiceTimes
-from priority_router.core.values import SchedulingPolicy
+from priority_router.core.values import SchedulingPolicy, TrafficClass
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A proposed dispatch: its head, and the rows taken of each request in batch order (the head's first)."""
+    """A proposed dispatch.
+
+    Attributes:
+        head: who it is sent for.
+        level: that it is sent at.
+        picks: the rows taken of each request in batch order, the head's first.
+        rows: of all together.
+    """
 
     head: Entry
+    level: int
     picks: list[tuple[Entry, int]]
     rows: int
 
 
-def propose(lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> Batch | None:
+def blocking_budgets(policy: SchedulingPolicy) -> dict[str, int]:
+    """Per class that has one, ns that its dispatches may block the more urgent classes."""
+    budgets = {}
+    for each in policy.classes:
+        asked = [other.max_blocking for other in policy.classes if other.level < each.level and other.max_blocking]
+        if asked:
+            budgets[each.name] = min(asked)
+    return budgets
+
+
+def propose(
+    lanes: Lanes,
+    times: ServiceTimes,
+    budget: FillBudget,
+    policy: SchedulingPolicy,
+    blocking: Mapping[str, int],
+    deprived: TrafficClass | None = None,
+) -> Batch | None:
     """The dispatch that should go next; None when nothing waits.
 
-    Its head is the oldest request of the most urgent level. Others of its signature join in the same order while they
-    fit whole; at each level the first that does not fit ends the joining, so that none is passed for its size.
+    Where a class has had less than its share, its first request heads a dispatch as any of its level would be, which is
+    sent at the most urgent level, so that it is not passed inside Triton. It is filled from its own class first, or the
+    rows of others could keep the class from its share.
+
+    Else its head is the oldest request of the most urgent level. Others of its signature join in the same order while
+    they fit whole; at each level the first that does not fit ends the joining, so that none is passed for its size.
     """
-    head = lanes.head()
+    head = lanes.head() if deprived is None else next(line.first() for line in lanes.lines_of(deprived) if line)
     if head is None:
         return None
-    limit = max(policy.max_batch_size, 1)
     signature = head.request.signature
-    level = head.traffic_class.level
+    limit = _row_limit(head, times, policy, blocking)
+    level = head.level
+    sent_at = level if deprived is None else lanes.most_urgent_level
     target = limit
     if level != lanes.most_urgent_level:
         target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
+        target = min(target, limit)
 
     oversized = head.request.rows > limit
     rows = min(head.unsent, target if oversized else limit)
     picks = [(head, rows)]
     if policy.max_batch_size == 0 or rows < head.unsent:
-        return Batch(head, picks, rows)
+        return Batch(head, sent_at, picks, rows)
 
     room = limit
+    if deprived is not None:
+        for line in lanes.lines_of(deprived):
+            rows = _join(line, head, picks, rows, room, target)
     for lane in lanes.from_level(level):
         rows = _join(lane, head, picks, rows, room, target)
         if lane.level == level and not budget.spent:
-            room = times.fill_limit(signature, rows, policy.max_fill_slowdown)
-    return Batch(head, picks, rows)
+            room = min(limit, times.fill_limit(signature, rows, policy.max_fill_slowdown))
+    return Batch(head, sent_at, picks, rows)
+
+
+def _row_limit(head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]) -> int:
+    """Most rows of a dispatch that this request heads."""
+    limit = max(policy.max_batch_size, 1)
+    allowed = blocking.get(head.traffic_class.name)
+    if allowed is None:
+        return limit
+    return min(limit, times.rows_within(head.request.signature, allowed, policy.max_fill_slowdown))
 
 
 def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> None:
@@ -58,17 +103,18 @@ def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, 
     if not len(lanes):
         budget.clear()
         return
-    level, signature = batch.head.traffic_class.level, batch.head.request.signature
+    level, signature = batch.level, batch.head.request.signature
     took, wasted, full = times.cost(signature, batch.rows, policy.batch_efficiency)
     most_urgent = level == lanes.most_urgent_level
     held_back = most_urgent and any(lane.holds(signature) for lane in lanes.from_level(level + 1))
     budget.charge(took, wasted if held_back else 0, full)
 
 
-def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
+def _join(lane: Lane | Line, head: Entry, picks: list[tuple[Entry, int]], rows: int, room: int, target: int) -> int:
     """Append joining requests of this lane to ``picks`` while fewer than ``target`` rows; returns the rows then."""
+    picked = {entry.sequence for entry, _ in picks}
     for entry in lane.of_signature(head.request.signature):
-        if entry is head:
+        if entry.sequence in picked:
             continue
         if rows >= target or rows + entry.unsent > room:
             break
@@ -80,7 +126,7 @@ def _join(lane: Lane, head: Entry, picks: list[tuple[Entry, int]], rows: int, ro
 def _available(lanes: Lanes, head: Entry, limit: int) -> int:
     """Rows that could join the head, itself included, counted up to ``limit``."""
     rows = 0
-    for lane in lanes.from_level(head.traffic_class.level):
+    for lane in lanes.from_level(head.level):
         for entry in lane.of_signature(head.request.signature):
             rows += entry.unsent
             if rows >= limit:

@@ -77,6 +77,17 @@ class Curve:
             return self._max_rows
         return bisect_right(range(self._rows[-1]), alone * (1 + slowdown), rows, key=self._time) - 1
 
+    def rows_within(self, time: int) -> int:
+        """Most rows that take at most ``time`` ns; all while nothing says otherwise; 0 where one row takes longer.
+
+        Below the smallest point time is taken to be in proportion: a guess that is too high becomes the next point.
+        """
+        if not self._rows or self._times[-1] <= time:
+            return self._max_rows
+        if self._times[0] > time:
+            return max(self._rows[0] * time // self._times[0], min(self._rows[0] - 1, 1))
+        return bisect_right(range(self._rows[-1]), time, self._rows[0], key=self._time) - 1
+
     def _time(self, rows: int) -> int:
         above = bisect_left(self._rows, rows)
         if self._rows[above] == rows:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has waited too long.
+"""Who has waited too long: for its queue timeout, or for its level.
 
-Law: a heap of deadlines with lazy removal. It may hold requests that have left the queue, never more of them than of
+Law: a heap of moments with lazy removal. It may hold requests that have left the queue, never more of them than of
 those that wait (plus a constant), so memory follows the queue and not the traffic.
 """
 
@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import heapq
 
-from priority_router.core.lanes import Entry
+from priority_router.core.lines import Entry
 
 SLACK = 64
 """Stale heap items tolerated before the first clean-up; small against any queue that matters."""
 
 
 class Deadlines:
-    """The queue deadlines of waiting requests."""
+    """A moment of each of some waiting requests: its queue deadline, say."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Entry]] = []
         self._live: set[int] = set()
 
-    def add(self, entry: Entry) -> None:
-        """Watch a request that waits; one without a deadline is ignored."""
-        if entry.deadline is not None:
-            self._live.add(entry.sequence)
-            heapq.heappush(self._heap, (entry.deadline, entry.sequence, entry))
+    def add(self, entry: Entry, moment: int) -> None:
+        """Watch a request that waits until this time, ns."""
+        self._live.add(entry.sequence)
+        heapq.heappush(self._heap, (moment, entry.sequence, entry))
 
     def remove(self, entry: Entry) -> None:
         """Stop watching; a request that is not watched is ignored."""
@@ -36,12 +35,12 @@ class Deadlines:
             heapq.heapify(self._heap)
 
     def earliest(self) -> int | None:
-        """The next deadline of a watched request, ns."""
+        """The next moment of a watched request, ns."""
         self._drop_stale()
         return self._heap[0][0] if self._heap else None
 
     def pop_expired(self, now: int) -> list[Entry]:
-        """Requests whose deadline is ``now`` or earlier, in order of deadline; they are no longer watched."""
+        """Requests whose moment is ``now`` or earlier, in order of it; they are no longer watched."""
         expired: list[Entry] = []
         while True:
             self._drop_stale()

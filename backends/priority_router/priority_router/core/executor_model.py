@@ -64,7 +64,7 @@ class ExecutorModel:
         self._max_rows = max(policy.max_batch_size, 1)
         self._running: list[Flight] = []
         self._lead = Lead()
-        self.times = ServiceTimes(self._max_rows)
+        self.times = ServiceTimes(self._max_rows, bounded=any(each.max_blocking for each in policy.classes))
         self.flights: dict[int, Flight] = {}
         self.waiting: list[Flight] = []
 

@@ -1,135 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who waits, and in which order.
 
-Law: order only. A lane holds one level; a smaller level is served first, within a lane the unexpired come in order of
-arrival and the delayed after them. Every operation takes constant time in the number of waiting requests.
+Law: order only. A lane holds one level; a smaller level is served first, within a lane the unexpired come before the
+delayed. Classes that share a lane take turns in order of arrival; who takes the turn of a class is for its line to say.
+Every operation costs the number of classes of a level and at most the logarithm of the number of waiting requests.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from heapq import merge
+from operator import itemgetter
 
-from priority_router.core.values import Request, SchedulingPolicy, TrafficClass
-
-
-class Entry:
-    """One request inside the scheduler, from submission until its Finish.
-
-    Attributes:
-        arrived: time of submission, ns.
-        deadline: time at which its queue timeout passes, ns; None = never.
-        timeout: the queue timeout behind ``deadline``, ns.
-        next_row: first row not yet sent; ``request.rows`` when all are sent.
-        unanswered: rows the executor has not answered yet.
-        delayed: its queue timeout passed and its class has DELAY.
-    """
-
-    __slots__ = (
-        "arrived",
-        "deadline",
-        "delayed",
-        "next_row",
-        "request",
-        "sequence",
-        "timeout",
-        "traffic_class",
-        "unanswered",
-    )
-
-    def __init__(self, request: Request, traffic_class: TrafficClass, sequence: int, arrived: int, timeout: int):
-        self.request = request
-        self.traffic_class = traffic_class
-        self.sequence = sequence
-        self.arrived = arrived
-        self.timeout = timeout
-        self.deadline = arrived + timeout if timeout else None
-        self.next_row = 0
-        self.unanswered = request.rows
-        self.delayed = False
-
-    @property
-    def unsent(self) -> int:
-        """Rows that still wait in the router."""
-        return self.request.rows - self.next_row
-
-
-class _Line:
-    """Entries in order of addition, and the same order within each signature."""
-
-    __slots__ = ("_all", "_by_signature")
-
-    def __init__(self) -> None:
-        # OrderedDict, because taking the first key of a dict whose front was deleted is linear.
-        self._all: OrderedDict[int, Entry] = OrderedDict()
-        self._by_signature: dict[Hashable, OrderedDict[int, Entry]] = {}
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def add(self, entry: Entry) -> None:
-        self._all[entry.sequence] = entry
-        self._by_signature.setdefault(entry.request.signature, OrderedDict())[entry.sequence] = entry
-
-    def remove(self, entry: Entry) -> None:
-        del self._all[entry.sequence]
-        same = self._by_signature[entry.request.signature]
-        del same[entry.sequence]
-        if not same:
-            del self._by_signature[entry.request.signature]
-
-    def first(self) -> Entry | None:
-        return next(iter(self._all.values()), None)
-
-    def holds(self, signature: Hashable) -> bool:
-        return signature in self._by_signature
-
-    def of_signature(self, signature: Hashable) -> Iterator[Entry]:
-        same = self._by_signature.get(signature)
-        return iter(()) if same is None else iter(same.values())
+from priority_router.core.lines import Entry, Line
+from priority_router.core.values import SchedulingPolicy, TrafficClass
 
 
 class Lane:
-    """All waiting requests of one level."""
+    """All waiting requests of one level.
 
-    __slots__ = ("_delayed", "_fresh", "level")
+    Attributes:
+        level: see above.
+        fresh: the lines of the unexpired, by class.
+        delayed: those of the delayed, which get their turns when they expire.
+        promoted: in the most urgent lane, lines of those who have waited as long as their class may, whatever its level
+            or order; their turns are among the unexpired.
+    """
 
-    def __init__(self, level: int) -> None:
+    __slots__ = ("_first", "delayed", "fresh", "level", "promoted")
+
+    def __init__(self, level: int, classes: Iterable[TrafficClass], promoted: Iterable[str]) -> None:
         self.level = level
-        self._fresh = _Line()
-        self._delayed = _Line()
-
-    def __len__(self) -> int:
-        return len(self._fresh) + len(self._delayed)
+        self.fresh = {each.name: Line(each.order) for each in classes}
+        self.delayed = {name: Line() for name in self.fresh}
+        self.promoted = {name: Line() for name in promoted}
+        self._first = [*self.fresh.values(), *self.promoted.values()]
 
     def head(self) -> Entry | None:
         """The request that this level serves next."""
-        return self._fresh.first() or self._delayed.first()
+        return _first(self._first) or _first(self.delayed.values())
 
     def holds(self, signature: Hashable) -> bool:
         """Whether a request of this signature waits."""
-        return self._fresh.holds(signature) or self._delayed.holds(signature)
+        return any(line.holds(signature) for lines in (self._first, self.delayed.values()) for line in lines)
 
     def of_signature(self, signature: Hashable) -> Iterator[Entry]:
         """Waiting requests of one signature in serving order; do not change the lane while iterating."""
-        yield from self._fresh.of_signature(signature)
-        yield from self._delayed.of_signature(signature)
-
-    def line(self, entry: Entry) -> _Line:
-        """Where the entry stands."""
-        return self._delayed if entry.delayed else self._fresh
+        yield from _merged(self._first, signature)
+        yield from _merged(self.delayed.values(), signature)
 
 
 class Lanes:
-    """Every waiting request: a lane per level, most urgent first, and the number waiting per class."""
+    """Every waiting request: a lane per level, most urgent first, and what waits of each class."""
 
     def __init__(self, policy: SchedulingPolicy) -> None:
-        self._lanes = [Lane(level) for level in sorted({c.level for c in policy.classes})]
+        levels = sorted({c.level for c in policy.classes})
+        aging = [c.name for c in policy.classes if c.max_wait]
+        self._lanes = [
+            Lane(level, [c for c in policy.classes if c.level == level], aging if level == levels[0] else ())
+            for level in levels
+        ]
         self._by_level = {lane.level: lane for lane in self._lanes}
+        self._count = 0
+        self._delays = 0
         self.waiting = {c.name: 0 for c in policy.classes}
+        self.waiting_bytes = {c.name: 0 for c in policy.classes}
 
     def __len__(self) -> int:
-        return sum(map(len, self._lanes))
+        return self._count
 
     def __iter__(self) -> Iterator[Lane]:
         """Lanes, most urgent first."""
@@ -141,12 +79,18 @@ class Lanes:
         return self._lanes[0].level
 
     def head(self) -> Entry | None:
-        """The oldest request of the most urgent level with work."""
+        """Who is served next: the first of the most urgent level with work."""
         for lane in self._lanes:
             head = lane.head()
             if head is not None:
                 return head
         return None
+
+    def lines_of(self, traffic_class: TrafficClass) -> list[Line]:
+        """Where requests of a class may stand, in serving order."""
+        name, lane = traffic_class.name, self._by_level[traffic_class.level]
+        lines = [lane.fresh[name], lane.delayed[name]]
+        return [self._lanes[0].promoted[name], *lines] if traffic_class.max_wait else lines
 
     def from_level(self, level: int) -> Iterator[Lane]:
         """Lanes of this level and the less urgent ones, in order."""
@@ -157,18 +101,50 @@ class Lanes:
         return (lane for lane in self._lanes if lane.level < level)
 
     def add(self, entry: Entry) -> None:
-        """Queue a new request at the end of its level."""
-        self._by_level[entry.traffic_class.level].line(entry).add(entry)
+        """Queue a new request at the end of its class."""
+        self._by_level[entry.level].fresh[entry.traffic_class.name].add(entry, entry.sequence)
         self.waiting[entry.traffic_class.name] += 1
+        self.waiting_bytes[entry.traffic_class.name] += entry.request.size
+        self._count += 1
+
+    def serve(self, entry: Entry) -> None:
+        """Take out a request whose last row is sent, and free its place in its class."""
+        entry.line.serve(entry)
+        self._forget(entry)
 
     def remove(self, entry: Entry) -> None:
-        """Take a request out, and free its place in its class."""
-        self._by_level[entry.traffic_class.level].line(entry).remove(entry)
-        self.waiting[entry.traffic_class.name] -= 1
+        """Take out a request that ends without being sent to its end, and free its place in its class."""
+        entry.line.leave(entry)
+        self._forget(entry)
 
     def delay(self, entry: Entry) -> None:
         """Move a request behind the unexpired work of its level."""
-        lane = self._by_level[entry.traffic_class.level]
-        lane.line(entry).remove(entry)
-        entry.delayed = True
-        lane.line(entry).add(entry)
+        entry.line.leave(entry)
+        self._delays += 1
+        self._by_level[entry.level].delayed[entry.traffic_class.name].add(entry, self._delays)
+
+    def promote(self, entry: Entry) -> None:
+        """Move a request to its turn by arrival among the most urgent; those of one class come in order of arrival."""
+        entry.line.leave(entry)
+        entry.promoted, entry.level = True, self.most_urgent_level
+        self._lanes[0].promoted[entry.traffic_class.name].add(entry, entry.sequence)
+
+    def _forget(self, entry: Entry) -> None:
+        self.waiting[entry.traffic_class.name] -= 1
+        self.waiting_bytes[entry.traffic_class.name] -= entry.request.size
+        self._count -= 1
+
+
+def _first(lines: Iterable[Line]) -> Entry | None:
+    """Who takes the first turn of several lines."""
+    earliest: Line | None = None
+    for line in lines:
+        if len(line) and (earliest is None or line.turn() < earliest.turn()):
+            earliest = line
+    return None if earliest is None else earliest.first()
+
+
+def _merged(lines: Iterable[Line], signature: Hashable) -> Iterator[Entry]:
+    """All of one signature in several lines, turn by turn."""
+    turns = [line.turns(signature) for line in lines if line.holds(signature)]
+    return map(itemgetter(1), turns[0] if len(turns) == 1 else merge(*turns))

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from priority_router.core.batching import Batch, charge, propose
+from priority_router.core.batching import Batch, blocking_budgets, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
 from priority_router.core.fill_budget import FillBudget
-from priority_router.core.lanes import Entry, Lanes
+from priority_router.core.lanes import Lanes
+from priority_router.core.lines import Entry
 from priority_router.core.recent import RecentWorst
+from priority_router.core.shares import Shares
 from priority_router.core.values import (
     MICROSECOND,
     Action,
@@ -41,6 +43,7 @@ class Scheduler:
 
     Attributes:
         late_answers: answers that came after their dispatch was written off.
+        over_budget: per class that more urgent ones set a budget, dispatches sent although predicted to exceed it.
     """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
@@ -48,8 +51,11 @@ class Scheduler:
         self._classes = {c.name: c for c in policy.classes}
         self._lanes = Lanes(policy)
         self._deadlines = Deadlines()
+        self._ages = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
         self._budget = FillBudget(policy.batch_efficiency)
+        self._shares = Shares(policy)
+        self._allowed = blocking_budgets(policy)
         self._held_back = False
         self._entries: dict[int, Entry] = {}
         self._written_off: set[int] = set()
@@ -60,6 +66,7 @@ class Scheduler:
         self._dispatch_id = 0
         self._blocking = {name: RecentWorst() for name in self._classes}
         self.late_answers = 0
+        self.over_budget = dict.fromkeys(self._allowed, 0)
 
     # What the scheduler is told.
 
@@ -82,8 +89,13 @@ class Scheduler:
             timeout = _queue_timeout(traffic_class, request.timeout)
             entry = Entry(request, traffic_class, self._sequence, now, timeout)
             self._entries[request.id] = entry
+            if not self._lanes.waiting[request.class_name]:
+                self._shares.begins(request.class_name)
             self._lanes.add(entry)
-            self._deadlines.add(entry)
+            if entry.deadline is not None:
+                self._deadlines.add(entry, entry.deadline)
+            if traffic_class.max_wait:
+                self._ages.add(entry, now + traffic_class.max_wait)
             self._arrivals.append(entry)
 
     def cancel(self, request_id: int, now: int) -> None:  # noqa: ARG002 - every fact comes with its time
@@ -105,6 +117,7 @@ class Scheduler:
         flight = self._executor.flights.get(dispatch_id)
         if flight is not None:
             self._note_blocking(flight, now)
+            self._settle(flight, now, succeeded=error is None)
             self._executor.completed(flight, now, succeeded=error is None)
             self._answer(flight, error)
 
@@ -118,6 +131,7 @@ class Scheduler:
         """Everything that is to be done at this time: what to send, then who is to be answered and how."""
         self._write_off_lost(now)
         self._expire(now)
+        self._promote(now)
         sends: list[Action] = []
         while (batch := self._next_batch(now)) is not None:
             sends.append(Send(self._dispatch(batch, now)))
@@ -127,7 +141,7 @@ class Scheduler:
 
     def next_wakeup(self) -> int | None:
         """When ``advance`` must be called at the latest, ns; None = not before something else happens."""
-        moments = [self._deadlines.earliest()]
+        moments = [self._deadlines.earliest(), self._ages.earliest()]
         oldest = self._executor.oldest()
         if oldest is not None:
             moments.append(oldest.sent + self._policy.executor_timeout)
@@ -148,6 +162,11 @@ class Scheduler:
     def waiting(self) -> dict[str, int]:
         """Requests that wait, per class."""
         return self._lanes.waiting
+
+    @property
+    def waiting_bytes(self) -> dict[str, int]:
+        """Bytes of the requests that wait, per class."""
+        return self._lanes.waiting_bytes
 
     @property
     def held(self) -> int:
@@ -176,35 +195,48 @@ class Scheduler:
     # How it is done.
 
     def _propose(self) -> Batch | None:
-        return propose(self._lanes, self._executor.times, self._budget, self._policy)
+        deprived = self._deprived
+        return propose(self._lanes, self._executor.times, self._budget, self._policy, self._allowed, deprived)
+
+    @property
+    def _deprived(self) -> TrafficClass | None:
+        """The class that must come first, since it has had less than its share."""
+        name = self._shares.most_deprived(self._lanes.waiting)
+        return None if name is None else self._classes[name]
 
     def _next_batch(self, now: int) -> Batch | None:
         """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
         self._held_back = False
         head = self._lanes.head()
-        if head is None or not self._executor.may_send(head.traffic_class.level, now):
+        if head is None:
+            return None
+        level = head.level if self._deprived is None else self._lanes.most_urgent_level
+        if not self._executor.may_send(level, now):
             return None
         batch = self._propose()
         if batch is not None:
-            level, signature = head.traffic_class.level, head.request.signature
-            self._held_back = self._executor.would_merge(level, signature, batch.rows)
+            self._held_back = self._executor.would_merge(level, batch.head.request.signature, batch.rows)
         return None if self._held_back else batch
 
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
         parts = []
+        rows_of: dict[str, int] = {}
         for entry, rows in batch.picks:
+            name = entry.traffic_class.name
+            rows_of[name] = rows_of.get(name, 0) + rows
             parts.append(Part(entry.request.id, entry.next_row, rows))
             entry.next_row += rows
             self._deadlines.remove(entry)
             if not entry.unsent:
                 # next_row is past the end, so the lane is left only now: the entry keeps its place between its parts.
-                self._lanes.remove(entry)
+                self._lanes.serve(entry)
+                self._ages.remove(entry)
         self._dispatch_id += 1
         head = batch.head
-        dispatch = Dispatch(
-            self._dispatch_id, head.traffic_class.level, head.request.signature, batch.rows, tuple(parts)
-        )
+        self._note_budget(batch)
+        dispatch = Dispatch(self._dispatch_id, batch.level, head.request.signature, batch.rows, tuple(parts))
         self._executor.send(dispatch, now)
+        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, self._executor.flights[dispatch.id].estimate or 0)
         charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
 
@@ -224,6 +256,7 @@ class Scheduler:
         if entry.unsent:
             self._lanes.remove(entry)
             self._deadlines.remove(entry)
+            self._ages.remove(entry)
             entry.next_row = entry.request.rows
         del self._entries[entry.request.id]
         self._finished.append(Finish(entry.request.id, error))
@@ -231,22 +264,43 @@ class Scheduler:
     def _expire(self, now: int) -> None:
         for entry in self._deadlines.pop_expired(now):
             if entry.traffic_class.timeout_action is TimeoutAction.DELAY:
-                self._lanes.delay(entry)
+                if not entry.promoted:
+                    self._lanes.delay(entry)
             else:
                 name, limit = entry.traffic_class.name, entry.timeout // MICROSECOND
                 self._end(entry, QueueTimeout(f"class {name!r}: waited longer than its queue timeout of {limit} us"))
 
-    def _refuse_overflow(self) -> None:
-        """Refuse the newest of each class past its limit: what was sent or ended has made room already.
+    def _promote(self, now: int) -> None:
+        for entry in self._ages.pop_expired(now):
+            entry.since = now
+            self._lanes.promote(entry)
 
-        One that has begun is kept, even where the delayed requests that it passed fill the class.
+    def _refuse_overflow(self) -> None:
+        """Refuse the newest past the limits: what was sent or ended has made room already.
+
+        One that has begun is kept, even where the delayed requests that it passed fill the class. Where all classes
+        together are past their limit the less urgent are refused first.
         """
-        for entry in reversed(self._arrivals):
-            limit = entry.traffic_class.max_queue_size
-            name = entry.traffic_class.name
-            if limit and not entry.next_row and self._lanes.waiting[name] > limit:
-                self._end(entry, QueueFull(f"class {name!r}: queue is full, max_queue_size is {limit}"))
+        arrivals = self._arrivals
+        if self._policy.max_queue_bytes:
+            arrivals = sorted(arrivals, key=lambda entry: entry.level)  # stable, so each level stays by arrival
+        for entry in reversed(arrivals):
+            full = None if entry.next_row else self._full(entry.traffic_class)
+            if full is not None:
+                self._end(entry, QueueFull(full))
         self._arrivals.clear()
+
+    def _full(self, traffic_class: TrafficClass) -> str | None:
+        """Which limit the class is past; None where it is past none."""
+        name, lanes = traffic_class.name, self._lanes
+        if traffic_class.max_queue_size and lanes.waiting[name] > traffic_class.max_queue_size:
+            return f"class {name!r}: queue is full, max_queue_size is {traffic_class.max_queue_size}"
+        if traffic_class.max_queue_bytes and lanes.waiting_bytes[name] > traffic_class.max_queue_bytes:
+            return f"class {name!r}: queue is full, its max_queue_bytes is {traffic_class.max_queue_bytes}"
+        limit = self._policy.max_queue_bytes
+        if limit and sum(lanes.waiting_bytes.values()) > limit:
+            return f"the queue of all classes is full, its max_queue_bytes is {limit}"
+        return None
 
     def _write_off_lost(self, now: int) -> None:
         while True:
@@ -254,6 +308,7 @@ class Scheduler:
             if oldest is None or now < oldest.sent + self._policy.executor_timeout:
                 break
             self._note_blocking(oldest, now)
+            self._settle(oldest, now, succeeded=False)
             self._executor.write_off(oldest, now)
             self._written_off.add(oldest.dispatch.id)
             limit = self._policy.executor_timeout // MICROSECOND
@@ -275,18 +330,31 @@ class Scheduler:
             return Unavailable("the router is shutting down: it serves what waits and takes nothing new")
         return self._no_executor() if self._executor_gone else None
 
+    def _settle(self, flight: Flight, now: int, *, succeeded: bool) -> None:
+        took = 0 if flight.started is None else now - flight.started
+        self._shares.ended(flight.dispatch.id, took, succeeded=succeeded)
+
+    def _note_budget(self, batch: Batch) -> None:
+        name = batch.head.traffic_class.name
+        allowed = self._allowed.get(name)
+        if allowed is not None:
+            takes = self._executor.times.upper(batch.head.request.signature, batch.rows)
+            self.over_budget[name] += takes is not None and takes > allowed
+
     def _note_blocking(self, flight: Flight, now: int) -> None:
         """A slot is freed: note how long the more urgent ones stood behind the dispatch that held it."""
         if flight.started is None:
             return
-        level = flight.dispatch.level
+        head = self._entries.get(flight.dispatch.parts[0].request_id)
+        # Its class's, since what is sent at a more urgent level than that still stands before the more urgent classes.
+        level = flight.dispatch.level if head is None else head.traffic_class.level
         stood = [lane.head() for lane in self._lanes.more_urgent_than(level)]
         for waiting in self._executor.waiting:
             if waiting.dispatch.level < level:
                 stood.append(self._entries.get(waiting.dispatch.parts[0].request_id))
         for entry in stood:
             if entry is not None:
-                stood_for = now - max(flight.started, entry.arrived)
+                stood_for = now - max(flight.started, entry.since)
                 self._blocking[entry.traffic_class.name].add(stood_for, now)
 
 

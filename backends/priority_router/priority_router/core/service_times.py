@@ -29,6 +29,11 @@ TRIAL_AGAIN = 500
 """Dispatches of a signature after which an old row count is tried anew, so that drift is noticed; under 1 % of them."""
 
 
+UPPER = (9, 10)
+"""Share of the samples that a time promised to more urgent work covers. A median would be exceeded every second time,
+the longest sample would let one hiccup keep dispatches short until fifteen more are seen."""
+
+
 class _Median:
     """Median of the last samples, the very first of all dropped (it pays for warm-up)."""
 
@@ -65,10 +70,12 @@ class _RowCount:
 class _History:
     """What was sent and learned of one signature, or of all together."""
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, bounded: bool) -> None:
         self._sent = 0
+        self._bounded = bounded
         self._row_counts: OrderedDict[int, _RowCount] = OrderedDict()
         self.curve = Curve(max_rows)
+        self.upper = Curve(max_rows)
 
     def sent(self, rows: int) -> None:
         self._sent += 1
@@ -81,6 +88,8 @@ class _History:
         median.add(sample)
         if median.value is not None:
             self.curve.put(rows, median.value)
+            if self._bounded:
+                self.upper.put(rows, median.order[len(median.order) * UPPER[0] // UPPER[1]])
         self._row_counts.move_to_end(rows)
 
     def keep(self, most: int) -> None:
@@ -92,6 +101,7 @@ class _History:
         """Forget one row count; returns whether any is left."""
         del self._row_counts[rows]
         self.curve.drop(rows)
+        self.upper.drop(rows)
         return len(self._row_counts) > 0
 
     def samples(self, rows: int) -> list[int]:
@@ -117,18 +127,20 @@ class _History:
 class ServiceTimes:
     """Learned execution times by signature and row count, falling back to row count, then to the model as a whole."""
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, *, bounded: bool = False) -> None:
+        """Starts empty; ``bounded`` learns also what is nearly always kept to."""
         self._max_rows = max_rows
+        self._bounded = bounded
         self._by_signature: dict[Hashable, _History] = {}
         self._recent: OrderedDict[tuple[Hashable, int], None] = OrderedDict()
-        self._any_signature = _History(max_rows)
+        self._any_signature = _History(max_rows, bounded)
         self._overall = _Median()
 
     def sent(self, signature: Hashable, rows: int) -> None:
         """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""
         history = self._by_signature.get(signature)
         if history is None:
-            history = self._by_signature[signature] = _History(self._max_rows)
+            history = self._by_signature[signature] = _History(self._max_rows, self._bounded)
         history.sent(rows)
         key = (signature, rows)
         self._recent[key] = None
@@ -157,11 +169,24 @@ class ServiceTimes:
         """Rows a less urgent dispatch should have (rule 1), or a smaller number now and then to learn its time."""
         history = self._by_signature.get(signature)
         trial = history.trial(available) if history is not None else None
-        return self._telling(signature).best_rows(efficiency) if trial is None else trial
+        return self._telling(signature).curve.best_rows(efficiency) if trial is None else trial
 
     def fill_limit(self, signature: Hashable, rows: int, slowdown: float) -> int:
         """Most rows a dispatch of ``rows`` may grow to without taking over ``1 + slowdown`` times as long (rule 1)."""
-        return self._telling(signature).most_rows(rows, slowdown)
+        return self._telling(signature).curve.most_rows(rows, slowdown)
+
+    def rows_within(self, signature: Hashable, time: int, slowdown: float) -> int:
+        """Most rows that nearly always take at most ``time`` ns; all while nothing is learned.
+
+        Where one row takes longer nothing keeps to it, and fewer rows help no more: as many as take at most
+        ``1 + slowdown`` times as long as one.
+        """
+        curve = self._telling(signature).upper
+        return curve.rows_within(time) or curve.most_rows(1, slowdown)
+
+    def upper(self, signature: Hashable, rows: int) -> int | None:
+        """A time in ns that is nearly always kept to; None while it is not learned."""
+        return self._telling(signature).upper.time(rows)
 
     def spread(self, signature: Hashable, rows: int) -> list[int]:
         """The samples behind an estimate, shortest first; empty where it rests on none of its own row count."""
@@ -178,7 +203,7 @@ class ServiceTimes:
             its time; what of it exceeds the time of as many rows at ``efficiency`` of the best rows/s; the time of a
             full batch at the best.
         """
-        curve = self._telling(signature)
+        curve = self._telling(signature).curve
         time, per_row = curve.time(rows), curve.time_per_row()
         if time is None or per_row is None:
             return 0, 0, 0
@@ -189,10 +214,10 @@ class ServiceTimes:
         own = self._by_signature.get(signature)
         return [self._any_signature] if own is None else [own, self._any_signature]
 
-    def _telling(self, signature: Hashable) -> Curve:
-        """The signature's own curve once it can compare row counts, else that of all signatures together."""
+    def _telling(self, signature: Hashable) -> _History:
+        """The signature's own once it can compare row counts, else that of all signatures together."""
         history = self._histories(signature)[0]
-        return history.curve if len(history.curve) > 1 else self._any_signature.curve
+        return history if len(history.curve) > 1 else self._any_signature
 
     def _forget(self, signature: Hashable, rows: int) -> None:
         if not self._by_signature[signature].forget(rows):

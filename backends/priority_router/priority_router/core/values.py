@@ -25,6 +25,13 @@ class TimeoutAction(enum.Enum):
     DELAY = "DELAY"
 
 
+class Order(enum.Enum):
+    """Who of a class is served first."""
+
+    ARRIVAL = "arrival"
+    DEADLINE = "deadline"
+
+
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
     """One class of traffic.
@@ -36,6 +43,11 @@ class TrafficClass:
         default_timeout: queue timeout in ns; 0 = none.
         allow_timeout_override: a caller's own timeout counts where it is shorter than the default.
         timeout_action: REJECT answers, DELAY serves after the level's unexpired work.
+        order: ARRIVAL, or DEADLINE: the one whose queue timeout passes first, then those without one.
+        max_blocking: ns that a less urgent class's dispatch may be predicted to take; 0 = any.
+        max_wait: ns after which a waiting request is as urgent as the most urgent level; 0 = never.
+        min_share: share of the executor's time that the class gets at least while it has work; all together at most 1.
+        max_queue_bytes: bytes of the requests that may wait; 0 = unlimited.
     """
 
     name: str
@@ -44,6 +56,11 @@ class TrafficClass:
     default_timeout: int = 0
     allow_timeout_override: bool = True
     timeout_action: TimeoutAction = TimeoutAction.REJECT
+    order: Order = Order.ARRIVAL
+    max_blocking: int = 0
+    max_wait: int = 0
+    min_share: float = 0.0
+    max_queue_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,7 @@ class SchedulingPolicy:
         batch_efficiency: share of the best rows/s at which a less urgent dispatch is large enough (rule 1).
         overtaking: rule 5; needs ``levels``.
         shared_executor: rule 9; needs ``levels``.
+        max_queue_bytes: bytes of all requests that may wait; 0 = unlimited.
     """
 
     classes: tuple[TrafficClass, ...]
@@ -71,6 +89,7 @@ class SchedulingPolicy:
     batch_efficiency: float = 0.95
     overtaking: bool = False
     shared_executor: bool = False
+    max_queue_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,7 @@ class Request:
         rows: length of the batch axis, at least 1; 1 where there is no batch axis.
         signature: equal signatures may be joined (names, dtypes, shapes without the batch axis).
         timeout: the caller's own queue timeout in ns; 0 = none given.
+        size: bytes that are held for it while it waits.
     """
 
     id: int
@@ -90,6 +110,7 @@ class Request:
     rows: int
     signature: Hashable
     timeout: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ request's rows is never copied.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -19,6 +20,16 @@ def signature(tensors: Tensors, batched: bool) -> Hashable:
     if batched:
         return tuple((name, array.dtype.char, array.shape[1:]) for name, array in tensors)
     return tuple((name, array.dtype.char, array.shape) for name, array in tensors)
+
+
+def size(tensors: Tensors) -> int:
+    """Bytes of memory that the tensors hold, those of their texts included."""
+    total = 0
+    for _, array in tensors:
+        total += array.nbytes
+        if array.dtype.hasobject:
+            total += sum(map(sys.getsizeof, array.flat))
+    return total
 
 
 def private(array: Array) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from priority_router.core.scheduler import Scheduler
@@ -39,6 +39,9 @@ class Observed:
         written_off: calls given up whose answer has not come.
         late_answers: answers that came after their call was given up.
         worst_blocking: per class, ns, of the last one to two minutes.
+        blocking_budget: ns, of each class that has a ``max_blocking``.
+        waiting_bytes: bytes of their inputs, per class.
+        over_budget: per class under such a budget, dispatches predicted to exceed it.
     """
 
     waiting: dict[str, int]
@@ -46,6 +49,9 @@ class Observed:
     written_off: int
     late_answers: int
     worst_blocking: dict[str, int]
+    blocking_budget: dict[str, int] = field(default_factory=dict)
+    over_budget: dict[str, int] = field(default_factory=dict)
+    waiting_bytes: dict[str, int] = field(default_factory=dict)
 
 
 class Driver:
@@ -226,6 +232,9 @@ class Driver:
                 written_off=scheduler.written_off,
                 late_answers=scheduler.late_answers,
                 worst_blocking=scheduler.worst_blocking(self._clock()),
+                blocking_budget={c.name: c.max_blocking for c in self._policy.classes if c.max_blocking},
+                over_budget=dict(scheduler.over_budget),
+                waiting_bytes=dict(scheduler.waiting_bytes),
             )
 
     # With the lock held.

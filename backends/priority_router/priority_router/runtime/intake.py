@@ -79,6 +79,7 @@ class Intake:
             rows,
             codec.signature(tensors, self._batched),
             request.timeout() * MICROSECOND,
+            codec.size(tensors),
         )
         return job.request
 

@@ -112,9 +112,14 @@ EXECUTOR_BUCKET: Final = _counter("executor_seconds_bucket", _EXECUTOR_TEXT)
 EXECUTOR_COUNT: Final = _counter("executor_seconds_count", _EXECUTOR_TEXT)
 EXECUTOR_SUM: Final = _counter("executor_seconds_sum", _EXECUTOR_TEXT)
 QUEUE_SIZE: Final = _gauge("queue_size", "Requests that wait in the router")
+QUEUE_BYTES: Final = _gauge("queue_bytes", "Bytes of input of the requests that wait in the router")
 IN_FLIGHT_ROWS: Final = _gauge("in_flight_rows", "Rows that the executor has not answered")
 WORST_BLOCKING: Final = _gauge(
     "worst_blocking_seconds", "Longest time behind one less urgent executor call, in the last one to two minutes"
+)
+BLOCKING_BUDGET: Final = _gauge("blocking_budget_seconds", "The class's max_blocking_microseconds, where it has one")
+OVER_BUDGET: Final = _counter(
+    "over_budget_dispatches_total", "Executor calls of a less urgent class that were predicted to exceed a budget"
 )
 DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
 DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
@@ -206,6 +211,12 @@ def samples(readings: Readings) -> Iterator[Sample]:
         yield from _histogram((EXECUTOR_BUCKET, EXECUTOR_COUNT, EXECUTOR_SUM), label, executor)
         yield Sample(QUEUE_SIZE, (("class", label),), observed.waiting[label])
         yield Sample(WORST_BLOCKING, (("class", label),), observed.worst_blocking[label] / _SECOND)
+    for label, held in observed.waiting_bytes.items():
+        yield Sample(QUEUE_BYTES, (("class", label),), held)
+    for label, budget in observed.blocking_budget.items():
+        yield Sample(BLOCKING_BUDGET, (("class", label),), budget / _SECOND)
+    for label, count in observed.over_budget.items():
+        yield Sample(OVER_BUDGET, (("class", label),), count)
     yield Sample(IN_FLIGHT_ROWS, (), observed.rows_in_flight)
     yield Sample(WRITTEN_OFF, (), observed.written_off)
     yield Sample(LATE_ANSWERS, (), observed.late_answers)

@@ -111,6 +111,7 @@ def test_an_int64_output_is_found_behind_others():
         (503, "[request id: <id_unknown>] Exceeds maximum queue size", Outcome.QUEUE_FULL),
         (503, "Request timeout expired", Outcome.TIMEOUT),
         (503, "class 'online': queue is full, max_queue_size is 3", Outcome.QUEUE_FULL),
+        (503, "class 'online': queue is full, its max_queue_bytes is 3", Outcome.QUEUE_FULL),
         (503, "class 'online': waited longer than its queue timeout of 20 us", Outcome.TIMEOUT),
         (400, "Request for unknown model: 'x' is not found", Outcome.OTHER),
         (500, "request was cancelled by its caller", Outcome.CANCELLED),

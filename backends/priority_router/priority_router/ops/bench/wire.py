@@ -61,6 +61,7 @@ class Outcome(enum.IntEnum):
 _TEXTS = (
     ("Exceeds maximum queue size", Outcome.QUEUE_FULL),
     ("max_queue_size", Outcome.QUEUE_FULL),
+    ("max_queue_bytes", Outcome.QUEUE_FULL),
     ("Request timeout expired", Outcome.TIMEOUT),
     ("queue timeout", Outcome.TIMEOUT),
     ("cancelled", Outcome.CANCELLED),

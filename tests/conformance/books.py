@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the referee writes down: who waits where, and in which order the rules want them served."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from priority_router.core.values import Dispatch, Order, Request, SchedulingPolicy, TrafficClass
+
+
+class Foul(AssertionError):
+    """A decision that breaks a law; the text begins with the law's name."""
+
+
+def law(holds: bool, name: str, text: str, *details: object) -> None:
+    """``details`` go into ``text`` as with ``str.format``, and only when they are needed: these run a million times."""
+    if not holds:
+        raise Foul(f"{name}: {text.format(*details)}")
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What the referee knows of one request."""
+
+    request: Request
+    traffic_class: TrafficClass
+    place: int
+    deadline: int | None = None
+    sent_rows: int = 0
+    answered_rows: int = 0
+    delayed: bool = False
+    promoted_to: int | None = None
+    turn: int = field(init=False)
+    turn_alike: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turn = self.turn_alike = self.place
+
+    @property
+    def unsent(self) -> int:
+        return self.request.rows - self.sent_rows
+
+    @property
+    def lane(self) -> tuple[int, bool]:
+        return (self.level, self.delayed)
+
+    @property
+    def level(self) -> int:
+        return self.traffic_class.level if self.promoted_to is None else self.promoted_to
+
+    @property
+    def queue(self) -> tuple[str, bool]:
+        """Those with whom it shares turns."""
+        return (self.traffic_class.name, self.promoted_to is not None)
+
+    @property
+    def by_deadline(self) -> bool:
+        return self.traffic_class.order is Order.DEADLINE and self.promoted_to is None
+
+
+Records = OrderedDict[int, Record]
+
+
+@dataclass(slots=True)
+class Line:
+    """Waiting requests of one level, unexpired or delayed, as they came into it; the same per signature."""
+
+    everyone: Records = field(default_factory=OrderedDict)
+    alike: dict[Hashable, Records] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        self.everyone[record.request.id] = record
+        self.alike.setdefault(record.request.signature, OrderedDict())[record.request.id] = record
+
+    def remove(self, record: Record, served: bool) -> None:
+        alike = self.alike[record.request.signature]
+        if served and not record.delayed and record.by_deadline:  # it takes the first turn of its class
+            first = min((each for each in self.everyone.values() if each.queue == record.queue), key=_turn)
+            first.turn = record.turn
+            first = min((each for each in alike.values() if each.queue == record.queue), key=_turn_alike)
+            first.turn_alike = record.turn_alike
+        del self.everyone[record.request.id]
+        del alike[record.request.id]
+        if not alike:
+            del self.alike[record.request.signature]
+
+
+_turn: Callable[[Record], int] = attrgetter("turn")
+_turn_alike: Callable[[Record], int] = attrgetter("turn_alike")
+
+
+class Lines:
+    """All that wait, in serving order."""
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        levels = sorted({each.level for each in policy.classes})
+        self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
+        self._mixed = any(each.order is Order.DEADLINE or each.max_wait for each in policy.classes)
+
+    def add(self, record: Record) -> None:
+        self._lines[record.lane].add(record)
+
+    def remove(self, record: Record, *, served: bool = False) -> None:
+        self._lines[record.lane].remove(record, served)
+
+    def promote(self, record: Record) -> None:
+        self.remove(record)
+        record.delayed, record.promoted_to = False, min(level for level, _ in self._lines)
+        record.turn = record.turn_alike = record.place
+        self.add(record)
+
+    def holds(self, record: Record) -> bool:
+        return record.request.id in self._lines[record.lane].everyone
+
+    def everyone(self) -> Iterator[Record]:
+        for line in self._lines.values():
+            yield from line.everyone.values()
+
+    def first(self) -> Record | None:
+        for (_, delayed), line in self._lines.items():
+            if line.everyone:
+                return next(self._served(line.everyone, delayed, _turn))
+        return None
+
+    def first_of(self, name: str) -> Record | None:
+        """Whom a class sends first."""
+        for promoted in (True, False):
+            for (_, delayed), line in self._lines.items():
+                own = [each for each in line.everyone.values() if each.queue == (name, promoted)]
+                if own:
+                    return own[0] if delayed else min(own, key=_place)
+        return None
+
+    def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:
+        """Level by level, those of one signature."""
+        for (level, delayed), line in self._lines.items():
+            yield level, self._served(line.alike.get(signature, OrderedDict()), delayed, _turn_alike)
+
+    def _served(self, records: Records, delayed: bool, turn: Callable[[Record], int]) -> Iterator[Record]:
+        """Turns go by arrival, or by expiry; a class that is ordered by deadline sends another than the one it is."""
+        if delayed or not self._mixed:
+            return iter(records.values())
+        own: dict[tuple[str, bool], list[Record]] = {}
+        for record in records.values():
+            own.setdefault(record.queue, []).append(record)
+        taken = {queue: iter(sorted(those, key=_place)) for queue, those in own.items()}
+        return (next(taken[record.queue]) for record in sorted(records.values(), key=turn))
+
+
+def _place(record: Record) -> tuple[float, int]:
+    deadline = record.deadline if record.by_deadline and record.deadline is not None else math.inf
+    return (deadline, record.place)
+
+
+def replay_joins(lines: Lines, dispatch: Dispatch, records: list[Record], max_batch_size: int) -> None:
+    """Replay the joining: walk everyone alike in serving order, and see that those who join are the first."""
+    head = records[0]
+    expected = [record.request.id for record in records[1:]]
+    joined = set(expected)
+    order: list[int] = []
+    rows = dispatch.parts[0].rows
+    passed: dict[int, Record] = {}
+    for level, line in lines.alike(dispatch.signature):
+        if level < head.level or len(order) == len(expected) or level in passed:
+            continue
+        for record in line:
+            if record is head:
+                continue
+            if record.request.id not in joined:
+                passed[level] = record
+                fits = level == head.level and rows + record.unsent <= max_batch_size
+                law(not fits or len(order) == len(expected), "joins", "{} fits and is passed by {}", record, dispatch)
+                break
+            order.append(record.request.id)
+            rows += record.unsent
+    law(order == expected, "joins", "{} join {}, serving order {}, passed {}", expected, head, order, passed)
