@@ -86,7 +86,8 @@ def test_every_key_is_read() -> None:
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
-        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\nmax_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\n'
+        + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\n'
+        + "max_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\n"
         + BULK
     )
     assert policy == RouterPolicy(
