@@ -110,6 +110,48 @@ SAMPLES: Final = (
         fix=(Edit(SCORER_CONFIG, "", 'backend: "somebody-s"', "write backend in scorer"),),
     ),
     sample(
+        "PR019",
+        "max_batch_size",
+        scorer("max_batch_size: 4", "max_batch_size: -1"),
+        fix=(scorer("max_batch_size: -1", "max_batch_size: 4", "its largest batch"),),
+    ),
+    sample(
+        "PR019",
+        "length",
+        scorer("TYPE_FP32 dims: [ 4 ]", "TYPE_FP32 dims: [ 0 ]"),
+        fix=(scorer("TYPE_FP32 dims: [ 0 ]", "TYPE_FP32 dims: [ 4 ]", "write its lengths"),),
+    ),
+    sample(
+        "PR019",
+        "output's length",
+        scorer("dims: [ 2 ]", "dims: [ -2 ]"),
+        fix=(scorer("dims: [ -2 ]", "dims: [ 2 ]", "write its lengths"),),
+    ),
+    sample(
+        "PR019",
+        "no data type",
+        scorer("data_type: TYPE_FP32 dims: [ 4 ]", "dims: [ 4 ]"),
+        fix=(scorer("dims: [ 4 ]", "data_type: TYPE_FP32 dims: [ 4 ]", "data_type: TYPE_FP32"),),
+    ),
+    sample(
+        "PR019",
+        "type that is none",
+        scorer("TYPE_FP32 dims: [ 4 ]", "TYPE_INVALID dims: [ 4 ]"),
+        fix=(scorer("TYPE_INVALID", "TYPE_FP32"),),
+    ),
+    sample(
+        "PR019",
+        "GPUs on the CPU",
+        scorer("KIND_CPU count: 1", "KIND_CPU count: 1 gpus: [ 0, 1 ]"),
+        fix=(scorer(" gpus: [ 0, 1 ]", ""),),
+    ),
+    sample(
+        "PR019",
+        "of the router",
+        lane("max_batch_size: 64", "max_batch_size: -1"),
+        fix=(lane("max_batch_size: -1", "max_batch_size: 64", "its largest batch"),),
+    ),
+    sample(
         "PR014",
         "",
         scorer('backend: "python"', 'platform: "python"'),

@@ -26,6 +26,7 @@ def cpu_instances(count: int) -> str:
 
 ONE_CPU_INSTANCE: Final = cpu_instances(1)
 
+_UNTYPED: Final = "TYPE_INVALID"
 _EMPTY: Final[Config] = MappingProxyType({})
 
 
@@ -50,8 +51,10 @@ def levels(model: Model) -> int:
 
 
 def batch_limit(model: Model) -> int | None:
-    """``max_batch_size``; None where the backend has yet to find it, which it does beside missing inputs or outputs."""
+    """``max_batch_size``; None where the backend has yet to find it, beside missing inputs or outputs, or it is none."""
     size = number(model.config, "max_batch_size")
+    if size < 0:
+        return None
     written = model.config.get("input") and model.config.get("output") and backend(model) != backends.TENSORRT_BACKEND
     return size if size or model.completed or is_ensemble(model) or written else None
 
@@ -103,6 +106,21 @@ class Tensor:
     inner: tuple[int, ...]
     optional: bool
 
+    @property
+    def untyped(self) -> bool:
+        """Whether it has no data type, which some backends find by themselves."""
+        return self.data_type == _UNTYPED
+
+    @property
+    def refused_lengths(self) -> list[int]:
+        """Those that Triton takes for none."""
+        return [length for length in self.dims if length == 0 or length < -1]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it says enough to be compared with another."""
+        return not self.untyped and not self.refused_lengths
+
     def entry(self) -> str:
         """As it is written in a configuration, seen from outside."""
         optional = " optional: true" if self.optional else ""
@@ -122,7 +140,7 @@ def tensors(model: Model, kind: str) -> dict[str, Tensor]:
         reshape = tensor.get("reshape")
         inner = dims if reshape is None else tuple(int(length) for length in reshape.get("shape") or ())
         name = str(tensor.get("name", ""))
-        data_type = str(tensor.get("data_type") or "TYPE_INVALID")
+        data_type = str(tensor.get("data_type") or _UNTYPED)
         found[name] = Tensor(index, name, data_type, dims, inner, bool(tensor.get("optional")))
     return found
 

@@ -137,4 +137,4 @@ def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
 
 
 def _places(group: Config) -> int:
-    return max(1, len(group.get("gpus") or ()))
+    return 1 if group.get("kind") == "KIND_CPU" else max(1, len(group.get("gpus") or ()))

@@ -60,7 +60,7 @@ def accepted(router: Model, policy: RouterPolicy, executor: Model | None) -> Ite
     else:
         source = f"max_batch_size: {size} in {config_file(executor)}"
     one_has_none = bool(largest) != bool(size)
-    if largest >= size and not one_has_none:
+    if largest < 0 or (largest >= size and not one_has_none):
         return
     lacks_block = size and not {"dynamic_batching", "sequence_batching"} & set(router.config)
     block = f" and {PLAIN_BATCHING}" if lacks_block else ""

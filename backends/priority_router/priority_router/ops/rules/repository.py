@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from priority_router.ops.rules import executor, files, levels, pair, policy, queues, router, server, sharing
+from priority_router.ops.rules import executor, files, levels, pair, policy, queues, router, server, sharing, values
 from priority_router.ops.rules.configs import is_ensemble
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model, Repository
@@ -19,6 +19,7 @@ def check(repository: Repository) -> list[Finding]:
 
 def _model(model: Model, repository: Repository) -> Iterator[Finding]:
     yield from files.check(model)
+    yield from values.check(model)
     routers = [other for other in repository.models.values() if other.policy and other.policy.executor == model.name]
     yield from executor.fixed_batch_axis(model, routers)
     if model.is_router:

@@ -53,6 +53,8 @@ def _inputs(router: Model, executor: Model) -> Iterator[Finding]:
                 f"remove optional: true for {name!r} from {config_file(router)}",
             )
     for name in missing:
+        if not called[name].comparable:
+            continue
         fix = f"write {called[name].entry()} among the inputs in {config_file(router)}"
         if name == CLASS_TENSOR:
             fix = (
@@ -83,6 +85,8 @@ def _unknown(
 
 def _different(kind: str, ours: Tensor, theirs: Tensor, router: Model, executor: Model) -> Iterator[Finding]:
     """What the router's backend has against what the executor takes and gives."""
+    if not (ours.comparable and theirs.comparable):
+        return
     if ours.data_type == theirs.data_type and _fit(ours.inner, theirs.dims):
         return
     wanted = [

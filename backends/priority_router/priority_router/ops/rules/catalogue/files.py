@@ -131,3 +131,11 @@ NO_BACKEND: Final = Rule(
     "model.",
     "Write backend, or give the file the name that its backend looks for.",
 )
+REFUSED_VALUE: Final = Rule(
+    "PR019",
+    Severity.ERROR,
+    "Value that Triton refuses",
+    "Triton does not load a model with a negative max_batch_size, a length below 1 that is not -1, a tensor without a "
+    "data type, or GPUs for instances on the CPU.",
+    "Write a value that is allowed.",
+)
