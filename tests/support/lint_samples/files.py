@@ -34,6 +34,12 @@ FOUND_BY_READING: Final = (
             scorer("{ key: 2 value { } } priority_queue_policy { key: 2 value { } }", "{ key: 2 value { } }", "key: 2"),
         ),
     ),
+    sample(
+        "PR018",
+        "",
+        Edit(SCORER_CONFIG, "", 'parameters { key: "a" value { string_value: "${a}" } }'),
+        fix=(Edit(SCORER_CONFIG, "${a}", "1"),),
+    ),
     sample("PR007", "", lane("max_batch_size: 64", "max_batch_size: 0100")),
 )
 """Rules about what the configurations are read from; who only sees what they mean does not find them."""

@@ -301,9 +301,38 @@ def test_all_faults_of_a_file_are_said_each_at_its_place(repository):
     path.write_text('max_batchsize: 4\nparameters { key: "a" value { string_value: "${b}" } }\n  priority: 1\n')
     assert found(repository) == [
         ("executor/config.pbtxt:1:1", "PR002"),
-        ("executor/config.pbtxt:2:46", "PR003"),
+        ("executor/config.pbtxt:2:46", "PR018"),
         ("executor/config.pbtxt:3:3", "PR002"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('parameters { key: "a" value { string_value: "b ${c} ${d}" } }', ["PR018", "PR018"]),
+        (
+            'parameters [ { key: "a" value { string_value: "1" } }, { key: "b" value { string_value: "${c}" } } ]',
+            ["PR018"],
+        ),
+        ('parameters { key: "a" value { string_value: ${c} } }', ["PR003"]),
+        ('parameters { key: "${a}" value { string_value: "1" } }', ["PR003"]),
+        ('parameters { key: "a" value { string_value: "${b}" } } default_model_filename: "${c}"', ["PR003", "PR018"]),
+        ('default_model_filename: "${c}"', ["PR003"]),
+    ],
+)
+def test_a_placeholder_is_an_error_where_triton_reads_the_text(repository, line, expected):
+    path = repository / "executor" / "config.pbtxt"
+    path.write_text(f"{path.read_text()}{line}\n")
+    assert sorted(code for _, code in found(repository)) == expected
+
+
+def test_a_placeholder_in_a_parameter_leaves_the_rest_to_be_looked_at(repository):
+    path = repository / "executor" / "config.pbtxt"
+    line = 'parameters { key: "a" value { string_value: "${b} ${c}" } }'
+    text = path.read_text().replace("default_priority_level: 2", "default_priority_level: 3")
+    path.write_text(f"{line}\n{text}")
+    assert [code for _, code in found(repository)] == ["PR018", "PR018", "PR103"]
+    assert [place.partition(":")[2] for place, _ in found(repository)][:2] == ["1:46", "1:51"]
 
 
 def test_what_is_taken_and_hardly_meant_is_said(repository):

@@ -93,6 +93,7 @@ _FILES: Final = {
     "PR017": Example(
         FOLDERS, "executor/1/weights.bin", "executor/config.pbtxt   (with backend)\nexecutor/1/weights.bin"
     ),
+    "PR018": Example(EXECUTOR, _PARAMETER % "${threads}", _PARAMETER % 2),
     "PR019": Example(EXECUTOR, "max_batch_size: -1", "max_batch_size: 4"),
 }
 

@@ -18,6 +18,7 @@ from typing import Final
 from priority_router.config import POLICY_FILE, load_policy
 from priority_router.errors import PolicyError, SetupError
 from priority_router.ops.lint import model_files
+from priority_router.ops.pbtxt import scan
 from priority_router.ops.pbtxt.document import Document, Position, faults, read_text
 from priority_router.ops.pbtxt.error import PbtxtError
 from priority_router.ops.rules import configs
@@ -34,6 +35,10 @@ MOST_DOTS: Final = 100
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _RULES: Final = {"unknown_field": rules.UNKNOWN_FIELD, "placeholder": rules.PLACEHOLDER}
 """Of the kinds of faults that have a rule of their own."""
+
+_OF_PARAMETER: Final = re.compile(r" in parameters(\[\d+\])?\.value\.string_value$")
+_NO_PLACEHOLDER: Final = "__"
+"""In place of the two characters that a placeholder begins with, so that all else is read where it stands."""
 
 
 @dataclass(slots=True)
@@ -213,19 +218,48 @@ def _read_config(name: str, path: Path, contents: Contents) -> Document | None:
     if _is_large(path, where, contents):
         return None
     try:
-        return Document.read(path)
-    except PbtxtError as first:
-        for fault in _all_faults(path, first):
-            found = Finding(_RULES.get(fault.kind, rules.UNPARSABLE), Place(name), fault.what, fault.fix)
-            _add(contents, found, Position(fault.line, fault.column) if fault.line else None)
-    return None
-
-
-def _all_faults(path: Path, first: PbtxtError) -> list[PbtxtError]:
-    try:
-        return faults(read_text(path), str(path)) or [first]
+        text = read_text(path)
     except PbtxtError as error:
-        return [error]
+        _add_faults(name, [error], contents)
+        return None
+    try:
+        return Document.parse(text, str(path))
+    except PbtxtError:
+        found = faults(text, str(path))
+    harmless = _in_parameters(text, found)
+    for fault in harmless:
+        finding = Finding(rules.PARAMETER_PLACEHOLDER, Place(name), fault.what, fault.fix)
+        _add(contents, finding, Position(fault.line, fault.column))
+    if harmless:
+        starts = sorted(harmless.values())
+        ends = [*starts[1:], len(text)]
+        pieces = [f"{_NO_PLACEHOLDER}{text[a + len(_NO_PLACEHOLDER) : b]}" for a, b in zip(starts, ends, strict=True)]
+        text = "".join([text[: starts[0]], *pieces])
+        found = faults(text, str(path))
+    _add_faults(name, found, contents)
+    return None if found else Document.parse(text, str(path))
+
+
+def _add_faults(name: str, found: Sequence[PbtxtError], contents: Contents) -> None:
+    for fault in found:
+        finding = Finding(_RULES.get(fault.kind, rules.UNPARSABLE), Place(name), fault.what, fault.fix)
+        _add(contents, finding, Position(fault.line, fault.column) if fault.line else None)
+
+
+def _in_parameters(text: str, found: Sequence[PbtxtError]) -> dict[PbtxtError, int]:
+    """Placeholders in strings that Triton hands on as they are, each with its place in the text."""
+    suspects = [fault for fault in found if fault.kind == "placeholder" and _OF_PARAMETER.search(fault.what)]
+    if not suspects:
+        return {}
+    lines = scan.Lines(text)
+    starts = {
+        lines.place(placeholder.start): placeholder.start
+        for token in scan.tokens(text)
+        if token.sort is scan.Sort.STRING
+        for placeholder in scan.quoted_placeholders(token)
+    }
+    places = {fault: starts.get((fault.line, fault.column)) for fault in suspects}
+    return {fault: start for fault, start in places.items() if start is not None}
 
 
 def _oddities(name: str, document: Document) -> Iterator[tuple[Finding, Position]]:

@@ -51,7 +51,7 @@ def levels(model: Model) -> int:
 
 
 def batch_limit(model: Model) -> int | None:
-    """``max_batch_size``; None where the backend has yet to find it, beside missing inputs or outputs, or it is none."""
+    """``max_batch_size``; None where the backend has yet to find it, beside missing inputs or outputs, and below 0."""
     size = number(model.config, "max_batch_size")
     if size < 0:
         return None

@@ -25,8 +25,8 @@ PLACEHOLDER: Final = Rule(
     "PR003",
     Severity.ERROR,
     "Placeholder left in config.pbtxt",
-    "A template was not filled in. Triton refuses a placeholder where a number stands, and takes it literally in a "
-    "text.",
+    "A template was not filled in. Triton refuses a placeholder where a number stands, and takes it literally for a "
+    "name or a file.",
     "Write the value that is meant.",
 )
 POLICY_MISSING: Final = Rule(
@@ -130,6 +130,13 @@ NO_BACKEND: Final = Rule(
     "With neither backend nor platform Triton goes by the model's file, whose name it must know; it does not load the "
     "model.",
     "Write backend, or give the file the name that its backend looks for.",
+)
+PARAMETER_PLACEHOLDER: Final = Rule(
+    "PR018",
+    Severity.WARNING,
+    "Placeholder in a parameter of config.pbtxt",
+    "Triton hands the text of a parameter on as it is. Unless the model fills it in by itself, a template was not.",
+    "Write the value that is meant.",
 )
 REFUSED_VALUE: Final = Rule(
     "PR019",
