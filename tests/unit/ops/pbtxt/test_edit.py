@@ -11,6 +11,7 @@ from priority_router.ops.pbtxt.error import PbtxtError
 _LEVELS = Batching(2)
 _LIMITED = Batching(2, {1: QueuePolicy(32, 5_000, True), 2: QueuePolicy(128, delay=True)})
 _PLAIN = Batching(None)
+_BLOCK = "dynamic_batching"
 _ALL = "priority_queue_policy [ { key: 1 value { } }, { key: 2 value { } } ]"
 
 
@@ -376,3 +377,24 @@ def test_more_levels_than_anybody_can_read_are_refused():
     with pytest.raises(PbtxtError, match="levels are asked for"):
         merged("", Batching(MOST_LEVELS + 1))
     assert merged("dynamic_batching { priority_levels: 99999 }", _PLAIN).text == "dynamic_batching { }"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_comment_written_earlier_is_replaced_and_no_other(end):
+    first = Batching(None, comments=("No levels.", "", "None."))
+    second = Batching(2, comments=("Two levels.",), former=(("Unknown.",), first.comments))
+    text = f'name: "m"{end}# Mine.{end}'
+    before = merged(text, first).text
+    ours = f"# No levels.{end}#{end}# None.{end}"
+    assert f"{ours}{_BLOCK} " in before
+    after = merged(before, second).text
+    assert after.startswith(f"{text}{end}# Two levels.{end}{_BLOCK} ")
+    assert "No levels" not in after
+    assert merged(after, second).text == after
+    for edited in (
+        before.replace(ours, f"{ours}# My own.{end}"),
+        before.replace("# No levels.", "#  # No levels."),
+        before.replace("# No levels.", "version_policy { } # No levels."),
+    ):
+        start = edited.index(_BLOCK)
+        assert merged(edited, second).text[:start] == edited[:start]

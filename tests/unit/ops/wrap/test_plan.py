@@ -234,6 +234,24 @@ def test_a_name_too_long_for_a_file_system_is_refused(outside, repository):
     assert wrap(outside, repository, "--router-name", "r" * 255).router.place.is_dir()
 
 
+KINDS = (("--plain",), (), ("--executor-policies",))
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_the_comment_above_the_block_is_true_of_what_was_asked_for_last(outside, repository, first, second):
+    wrap(outside, repository, *first)
+    wrap(repository / "model", repository, *second)
+    again = (repository / "model" / "config.pbtxt").read_text()
+    comment = again[: again.index("dynamic_batching")]
+    assert ("no levels" in comment, "are empty" in comment, "are for those who" in comment) == tuple(
+        kind == second for kind in KINDS
+    )
+    assert comment.startswith(IDENTITY)
+    fresh = make(outside, repository.parent / "fresh", *second).merge.text
+    assert comment == fresh[: fresh.index("dynamic_batching")]
+
+
 def test_a_router_has_a_name_of_its_own(outside, repository):
     repository.mkdir()
     assert "is the model's own name" in refusal(outside, repository, "--router-name", "model")

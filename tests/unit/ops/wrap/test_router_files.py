@@ -24,7 +24,7 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInput
 
 ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(
-    lambda name: name not in ("CLASS", "ROUTER_QUEUE_US", "ROUTER_EXECUTOR_US")
+    lambda name: name not in ("CLASS", "ROUTER_QUEUE_US", "ROUTER_EXECUTOR_US") and "\0" not in name
 )
 TYPES = st.sampled_from([number for name, number in DataType.items() if name not in ("TYPE_BF16", "TYPE_INVALID")])
 DIMS = st.lists(st.sampled_from([-1, 1, 3, 2048]), min_size=1, max_size=4)
@@ -42,7 +42,7 @@ def executors(draw):
     if draw(st.booleans()):
         config.input[0].format = ModelInput.FORMAT_NCHW
     if draw(st.booleans()):
-        config.input[0].reshape.shape.append(1)
+        config.input[0].reshape.shape.extend([1, *config.input[0].dims])
     config.instance_group.add(kind=2, count=draw(st.integers(1, 4096)))
     return config
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,9 @@ DEFAULT: Final = "default_priority_level"
 POLICIES: Final = "priority_queue_policy"
 
 
-def rewritten(text: str, message: Message, before: Any, after: Any, comments: Iterable[str]) -> str:
+def rewritten(
+    text: str, message: Message, before: Any, after: Any, comments: Sequence[str], former: Iterable[Sequence[str]] = ()
+) -> str:
     """A file whose block means something else.
 
     Args:
@@ -29,11 +31,13 @@ def rewritten(text: str, message: Message, before: Any, after: Any, comments: It
         before: what the block means, a ModelDynamicBatching; empty where there is none.
         after: what it shall mean, with other levels and queue policies and nothing else that is different.
         comments: lines above a new block, without ``#``.
+        former: other such lines, which they replace above a block that is there.
     """
     style = layout.style_of(text, message)
     for written in message.fields:
         if written.name == BLOCK:
-            return _with_block(text, written, before, after, style)
+            changed = _with_block(text, written, before, after, style)
+            return _with_comments(changed, written.span[0], comments, former, style)
     fields = _new_scalars(after, Message(Span(0, 0), Span(0, 0), ()))
     if after.priority_queue_policy:
         fields.append(_new_policies(_entries(after, after.priority_queue_policy, style), style.lists))
@@ -86,6 +90,23 @@ def _with_block(text: str, written: Field, before: Any, after: Any, style: Style
     block = layout.applied(block, layout.removals(block, _superfluous(block, before, after)))
     block = layout.applied(block, _additions(block, before, after, style, indent))
     return f"{text[:start]}{block}{text[end:]}"
+
+
+def _with_comments(
+    text: str, start: int, comments: Sequence[str], former: Iterable[Sequence[str]], style: Style
+) -> str:
+    """The lines right above what begins at ``start``, anew where they are known word for word."""
+    for lines in former:
+        old = _comment(lines, style)
+        above = text[: start - len(old)]
+        if text[:start] == above + old and above[-1:] in ("", "\n"):
+            return above + _comment(comments, style) + text[start:]
+    return text
+
+
+def _comment(lines: Iterable[str], style: Style) -> str:
+    """As `layout.new_block` writes it."""
+    return "".join(f"{f'# {line}'.rstrip()}{style.line_end}" for line in lines)
 
 
 def _read(block: str, descriptor: Any) -> tuple[Message, list[_Entry]]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges queue levels into a file; everything outside of its ``dynamic_batching`` block stays byte for byte."""
+"""Merges queue levels into a file; everything outside of its ``dynamic_batching`` block, and of the comment that was
+written with it, stays byte for byte."""
 
 from __future__ import annotations
 
@@ -43,11 +44,13 @@ class Batching:
         priority_levels: at least 1; None: none, and no policies (plain).
         policies: of levels 1 to ``priority_levels``; of one left out: empty.
         comments: lines above a block that is not there yet, without ``#``.
+        former: other comments, which `comments` replace where exactly one of them stands right above the block.
     """
 
     priority_levels: int | None
     policies: Mapping[int, QueuePolicy] = field(default_factory=dict)
     comments: tuple[str, ...] = ()
+    former: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def merge_batching(document: Document, wanted: Batching) -> Merge:
     _check(document, wanted)
     before = document.config.dynamic_batching
     after = _merged(before, wanted)
-    text = block.rewritten(document.text, document.tree, before, after, wanted.comments)
+    text = block.rewritten(document.text, document.tree, before, after, wanted.comments, wanted.former)
     expected = type(document.config)()
     expected.CopyFrom(document.config)
     expected.dynamic_batching.CopyFrom(after)

@@ -318,8 +318,9 @@ def _check_policy(place: Path, policy: bytes | None, executor: str, teaching: st
 
 
 def _content(router: Path, name: str) -> bytes | None:
-    most = reading.MOST_BYTES if name in (CONFIG_FILE, POLICY) else reading.MOST_LABEL_BYTES
-    return reading.content(router / name, most)
+    if name in (CONFIG_FILE, POLICY):
+        return reading.content(router / name)
+    return reading.content(router / name, reading.MOST_LABEL_BYTES)
 
 
 def _text(content: bytes | None) -> str:

@@ -52,19 +52,30 @@ def router_files(name: str, source: Source, options: Options) -> RouterFiles:
 def batching(options: Options) -> Batching:
     """What the executor's block shall say."""
     policies = dict(_executor_policies(options.classes)) if options.executor_policies else {}
+    wanted = _comment(options.plain, bool(policies))
+    others = (_comment(*kind) for kind in ((True, False), (False, False), (False, True)))
+    return Batching(
+        None if options.plain else options.levels,
+        policies,
+        wanted,
+        tuple(other for other in others if other != wanted),
+    )
+
+
+def _comment(plain: bool, limits: bool) -> tuple[str, ...]:
+    """Lines above the block, which say what `wrap` was asked for; ``limits``: the policies have some."""
     whose = (
         "The limits and timeouts of the policies are for those who call this model directly."
-        if policies
+        if limits
         else "Limits and timeouts are the router's: the policies are empty, one for each level."
     )
     text = f"The router calls at the level of the caller's class. {whose} No queue delay, ever."
-    if options.plain:
+    if plain:
         text = (
             "The router decides who is next and forms the batches: no levels (its policy is in plain mode), and no "
             "queue delay, ever."
         )
-    comments = tuple(line.removeprefix("# ") for line in comment(text))
-    return Batching(None if options.plain else options.levels, policies, comments)
+    return tuple(line.removeprefix("# ") for line in comment(text))
 
 
 def _executor_policies(classes: Sequence[WantedClass]) -> Iterator[tuple[int, QueuePolicy]]:
