@@ -153,6 +153,28 @@ def test_the_reason_is_told(tmp_path, monkeypatch):
         carry_out(repository)
 
 
+def test_a_full_disk_is_told_with_the_file_that_found_no_room(tmp_path, monkeypatch):
+    repository = world(tmp_path)
+    before = snapshot(tmp_path)
+    real = write.write_file
+
+    def full(place, content, *rest):
+        if content == b"changed":
+            monkeypatch.setattr(os, "open", lambda *_: real_open("/dev/full", os.O_WRONLY))
+        try:
+            real(place, content, *rest)
+        finally:
+            monkeypatch.setattr(os, "open", real_open)
+
+    real_open = os.open
+    monkeypatch.setattr(write, "write_file", full)
+    with pytest.raises(SetupError, match=r"nothing is changed: .*/executor/config.pbtxt: No space left on device"):
+        carry_out(repository)
+    assert snapshot(tmp_path) == before
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/file'"):
+        full(tmp_path / "file", b"changed")
+
+
 def test_a_second_interrupt_only_delays_what_undoes(tmp_path):
     calls = count(tmp_path)
     for at, distance in itertools.product(range(calls - 25, calls), range(1, 6)):

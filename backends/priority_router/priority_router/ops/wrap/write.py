@@ -15,7 +15,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -59,11 +59,26 @@ class NewContent:
 
 
 def write_file(place: Path, content: bytes, mode: int = FILE_MODE) -> None:
-    """A new file with exactly that mode."""
+    """A new file with exactly that mode.
+
+    Raises:
+        OSError: with its name, also where only the content could not be written.
+    """
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb") as file:
+    with _named(place), open(descriptor, "wb") as file:
         file.write(content)
     os.chmod(place, mode)
+
+
+@contextlib.contextmanager
+def _named(place: Path) -> Iterator[None]:
+    """Names the file in errors that name none, such as those of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(place)) from error
 
 
 def make_folder(place: Path) -> None:
@@ -152,7 +167,10 @@ def _draft(work: _Work, place: Path, file: NewContent) -> _FileMove:
     draft, old = (place.with_name(f"{_PREFIX}{token}.{what}") for what in ("new", "old"))
     work.scratch += [draft, old]
     before = os.stat(place) if place.exists() else None
-    write_file(draft, file.content)
+    try:
+        write_file(draft, file.content)
+    except OSError as error:  # nobody has heard of the draft
+        raise OSError(error.errno, error.strerror, str(place)) from error
     if before is not None:
         # Where a file cannot be given to its owner, its new owner can still write it.
         with contextlib.suppress(OSError):
