@@ -114,6 +114,23 @@ def test_a_configuration_that_is_a_link_is_told(source, repository, said):
     assert f"  config.pbtxt is a link: what changes is {repository.resolve()}/model/base\n" in found
 
 
+def test_a_folder_that_is_a_link_is_told(source, repository, said):
+    real = repository.parent.resolve() / "real"
+    shutil.copytree(source, real)
+    repository.mkdir()
+    (repository / "model").symlink_to(real)
+    for words in (("--dry-run",), ()):
+        found = said(repository / "model", repository, *LIMITS, *words)
+        assert (
+            f"  {repository}/model is a link: what changes is {real}/config.pbtxt\n{repository}/model_router: "
+            in found.out + found.err
+        )
+    (repository / "model_router" / "1").rename(real / "elsewhere")
+    (repository / "model_router" / "1").symlink_to(real / "elsewhere")
+    found = said(repository / "model", repository, "--class", "a:1").out
+    assert f"  1 is a link: what changes is {real}/elsewhere/policy.toml\n" in found
+
+
 def test_what_cannot_be_read_is_told_and_nothing_is_written(source, repository, monkeypatch, capfd):
     def unreadable(*_):
         raise PermissionError(13, "Permission denied", "secret")

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from priority_router.errors import SetupError
 from priority_router.ops import command_line
-from priority_router.ops.rules.finding import CONFIG_FILE
 from priority_router.ops.wrap import findings, lock, next_steps, options, plan
 from priority_router.ops.wrap.findings import Findings
 from priority_router.ops.wrap.options import Options, WantedClass
-from priority_router.ops.wrap.plan import POLICY, Plan, State
+from priority_router.ops.wrap.plan import POLICY, Part, Plan, State
 from priority_router.ops.wrap.router_files import instances_warning
 
 
@@ -104,11 +103,20 @@ def _done(made: Plan) -> Iterator[str]:
     if made.executor.state is not State.UNCHANGED:
         yield from (f"  dynamic_batching: {change}" for change in made.merge.changes)
         yield from (f"  dynamic_batching: {kept} stays as it was" for kept in made.merge.kept)
-    config = made.executor.place / CONFIG_FILE
-    if made.executor.state is State.EDITED and config.is_symlink():
-        yield f"  {CONFIG_FILE} is a link: what changes is {config.resolve()}"
+    yield from _links(made.executor)
     did[State.NEW] = f"{would}written"
     yield f"{made.router.place}: {did[made.router.state]}"
+    yield from _links(made.router)
+
+
+def _links(part: Part) -> Iterator[str]:
+    """What changes elsewhere."""
+    for file in part.files:
+        way = (*reversed(file.place.relative_to(part.place).parents), file.place.relative_to(part.place))
+        link = next((inner for inner in way if (part.place / inner).is_symlink()), None)
+        if link is not None:
+            shown = link if link.name else part.place
+            yield f"  {shown} is a link: what changes is {file.place.resolve()}"
 
 
 def _class(one: WantedClass, wanted: Options) -> str:
