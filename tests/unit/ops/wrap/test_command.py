@@ -6,15 +6,25 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
+import time
 
 import pytest
 from priority_router.errors import SetupError
 from priority_router.ops import cli
-from priority_router.ops.wrap import command, plan
+from priority_router.ops.wrap import command, leftovers, plan
 from support import onnx_models
 from support.bare_models import IDENTITY, model, snapshot
 
 LIMITS = ("--class", "a:1,max_queue=9,timeout=1s,override", "--class", "b:2,max_queue=99,timeout=90s")
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path_factory, monkeypatch):
+    """A folder for temporary files that no other process has left anything in."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -129,6 +139,35 @@ def test_a_folder_that_is_a_link_is_told(source, repository, said):
     (repository / "model_router" / "1").symlink_to(real / "elsewhere")
     found = said(repository / "model", repository, "--class", "a:1").out
     assert f"  1 is a link: what changes is {real}/elsewhere/policy.toml\n" in found
+
+
+def test_what_a_killed_wrap_left_behind_is_told_and_stays(source, repository, temporary, said, monkeypatch):
+    said(source, repository, *LIMITS)
+    inside = (
+        ".priority-router-wrap-0",
+        "model/.priority-router-wrap-1.old",
+        "model_router/1/.priority-router-wrap-2.new",
+    )
+    places = [*(repository / name for name in inside), temporary / "priority-router-wrap-4"]
+    places.append(repository.parent / ".priority-router-wrap-3")
+    for place in places:
+        place.write_text("")
+    now = time.time()
+    (line,) = [line for line in said(source, repository, *LIMITS).out.splitlines() if "was killed" in line]
+    assert [str(place) in line for place in places] == [True] * 3 + [False] * 2
+    monkeypatch.setattr(time, "time", lambda: now + 3700)
+    (line,) = [line for line in said(source, repository, *LIMITS).out.splitlines() if "was killed" in line]
+    assert all(str(place) in line for place in places)
+    assert all(place.exists() for place in places)
+
+
+def test_without_a_lock_what_is_young_may_be_of_a_wrap_at_work(tmp_path):
+    (tmp_path / ".priority-router-wrap-0").mkdir()
+    now = time.time()
+    assert leftovers.of(tmp_path, now, locked=False) == []
+    assert leftovers.of(tmp_path, now, locked=True) == [tmp_path / ".priority-router-wrap-0"]
+    assert leftovers.of(tmp_path, now + 3700, locked=False) == [tmp_path / ".priority-router-wrap-0"]
+    assert leftovers.of(tmp_path / "missing", now, locked=False) == []
 
 
 def test_what_cannot_be_read_is_told_and_nothing_is_written(source, repository, monkeypatch, capfd):

@@ -6,11 +6,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from priority_router.errors import SetupError
 from priority_router.ops import command_line
-from priority_router.ops.wrap import findings, lock, next_steps, options, plan
+from priority_router.ops.wrap import findings, leftovers, lock, next_steps, options, plan
 from priority_router.ops.wrap.findings import Findings
 from priority_router.ops.wrap.options import Options, WantedClass
 from priority_router.ops.wrap.plan import POLICY, Part, Plan, State
@@ -30,15 +32,16 @@ def main(words: Sequence[str]) -> int:
         PriorityRouterError: nothing was written; the text says why.
     """
     wanted = options.parse(words)
-    with command_line.interrupted_by_sigterm(), lock.held(wanted.repository):
+    with command_line.interrupted_by_sigterm(), lock.held(wanted.repository) as locked:
         try:
+            left = leftovers.of(wanted.repository, time.time(), locked=locked)
             made = plan.make(wanted)
             found = findings.of(made)
         except OSError as error:
             raise SetupError(f"{error.filename}: {error.strerror}; nothing is changed") from error
         if not wanted.dry_run:
             made.carry_out()
-    report = "\n".join(_report(made, found)).encode("utf-8", "replace").decode()
+    report = "\n".join(_report(made, found, left)).encode("utf-8", "replace").decode()
     if wanted.dry_run:
         _print(made.diff())
         _remark_aside(report)
@@ -75,12 +78,14 @@ def _remark_aside(report: str) -> None:
             print(report, file=sys.stderr, flush=True)
 
 
-def _report(made: Plan, found: Findings) -> Iterator[str]:
+def _report(made: Plan, found: Findings, left: Sequence[Path]) -> Iterator[str]:
     wanted = made.options
     yield from _done(made)
     yield f"Classes of {made.files.name}{' (teaching values: replace them)' if wanted.teaching else ''}:"
     yield from (f"  {_class(one, wanted)}" for one in wanted.classes)
     yield from _warnings(made, found)
+    if left:
+        yield f"Note: {leftovers.note(left)}"
     if found.others:
         yield (
             f"Lint has more to say about other models in {wanted.repository}: priority-router lint {wanted.repository}"

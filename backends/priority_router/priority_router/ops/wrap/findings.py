@@ -17,6 +17,7 @@ from priority_router.ops.lint import check, report
 from priority_router.ops.lint.check import Located
 from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
+from priority_router.ops.wrap.leftovers import PREFIX
 from priority_router.ops.wrap.plan import POLICY, Plan, State
 from priority_router.ops.wrap.source import ROUTER_VERSION
 
@@ -41,7 +42,7 @@ def of(plan: Plan) -> Findings:
         ModuleNotFoundError: a package that lint needs is not installed.
     """
     names = {plan.source.name, plan.files.name}
-    with tempfile.TemporaryDirectory(prefix="priority-router-wrap-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=PREFIX[1:]) as scratch:
         folder = Path(scratch)
         _build(folder, plan)
         checked = check.check([folder])

@@ -22,12 +22,11 @@ from typing import Final
 
 from priority_router.errors import SetupError
 from priority_router.ops.wrap import reading
+from priority_router.ops.wrap.leftovers import PREFIX
 
 FOLDER_MODE: Final = 0o755
 FILE_MODE: Final = 0o644
 """Of what did not exist before: the server may run as another user, whatever this one's umask is."""
-
-_PREFIX: Final = ".priority-router-wrap-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def _carry_out(work: _Work, repository: Path, folders: Sequence[NewFolder], file
 def _staging(work: _Work, repository: Path) -> Path:
     """A folder from which others can be renamed into the repository; beside it where that is possible."""
     for parent in (repository.resolve().parent, repository.resolve()):
-        staging = parent / f"{_PREFIX}{secrets.token_hex(8)}"
+        staging = parent / f"{PREFIX}{secrets.token_hex(8)}"
         probe = repository / f"{staging.name}.probe"
         work.scratch += [staging, probe]
         try:
@@ -164,7 +163,7 @@ def _staging(work: _Work, repository: Path) -> Path:
 
 def _draft(work: _Work, place: Path, file: NewContent) -> _FileMove:
     token = secrets.token_hex(8)
-    draft, old = (place.with_name(f"{_PREFIX}{token}.{what}") for what in ("new", "old"))
+    draft, old = (place.with_name(f"{PREFIX}{token}.{what}") for what in ("new", "old"))
     work.scratch += [draft, old]
     before = os.stat(place) if place.exists() else None
     try:
