@@ -137,15 +137,12 @@ def test_what_its_rights_keep_from_being_read_is_said(repository, monkeypatch, n
 
 def test_a_model_that_cannot_be_read_keeps_no_other_from_being_looked_at(repository, monkeypatch):
     (repository / "zone").mkdir()
-    policy_of = reading.load_policy
 
     def failing(path):
         raise OSError(5, "Input/output error", str(path))
 
     monkeypatch.setattr(reading, "load_policy", failing)
     assert found(repository) == [("router", "PR001"), ("zone", "PR009")]
-    monkeypatch.setattr(reading, "load_policy", policy_of)
-    assert found(repository) == [("zone", "PR009")]
 
 
 def test_a_model_in_onnxruntime_s_own_format_is_not_accused(repository):
@@ -154,3 +151,34 @@ def test_a_model_in_onnxruntime_s_own_format_is_not_accused(repository):
     (folder / "model.ort").write_text("x")
     (repository / "other" / "config.pbtxt").write_text('backend: "onnxruntime" default_model_filename: "model.ort"')
     assert found(repository) == []
+
+
+@pytest.mark.parametrize(
+    ("tensors", "expected"),
+    [
+        (
+            'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }',
+            [],
+        ),
+        ('input { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] }', ['write name: "X" in other/config.pbtxt']),
+        ('output { name: "Z" data_type: TYPE_FP64 dims: [ 4 ] }', ["write data_type: TYPE_FP32 in other/config.pbtxt"]),
+        ('input { name: "X" dims: [ 4 ] }', []),
+    ],
+)
+def test_a_configuration_must_fit_its_onnx_model(repository, tensors, expected):
+    onnx_models.doubling(repository / "other" / "1" / "model.onnx", ("n", 4))
+    (repository / "other" / "config.pbtxt").write_text(f'backend: "onnxruntime"\nmax_batch_size: 4\n{tensors}\n')
+    findings = [located.finding for located in check([repository]).found]
+    assert [finding.rule.code for finding in findings] == ["PR120"] * len(expected)
+    assert [finding.fix for finding in findings] == expected
+
+
+def test_a_router_is_not_told_to_follow_an_executor_that_does_not_fit_its_own_model(repository):
+    folder = repository / "executor"
+    onnx_models.doubling(folder / "1" / "model.onnx", ("n", 4))
+    config = folder / "config.pbtxt"
+    text = config.read_text().replace('backend: "python"', 'backend: "onnxruntime"')
+    config.write_text(text)
+    assert {code for _, code in found(repository)} == {"PR120"}
+    config.write_text(text.replace("TYPE_FP32", "TYPE_FP64"))
+    assert {code for _, code in found(repository)} == {"PR120"}

@@ -140,6 +140,11 @@ _OF_EXECUTORS: Final = {
     "PR117": Example("executor/1/model.onnx", "input X: float32 [1, 4]", "input X: float32 [N, 4]"),
     "PR118": Example(EXECUTOR, "# no instance_group", _ONE_CPU),
     "PR119": Example(POLICY, 'executor = "pipeline"', 'executor = "executor"'),
+    "PR120": Example(
+        "executor/config.pbtxt, beside a model.onnx with the input X",
+        'input [ { name: "INPUT" data_type: TYPE_FP32 dims: [ 4 ] } ]',
+        'input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]',
+    ),
 }
 
 _OF_ROUTERS: Final = {

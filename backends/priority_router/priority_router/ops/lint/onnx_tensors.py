@@ -24,6 +24,24 @@ _OUTPUT: Final = 12
 _INITIALIZER_NAME: Final = 8
 """Of a ``TensorProto``."""
 
+_NAMES: Final = (
+    "FP32",
+    "UINT8",
+    "INT8",
+    "UINT16",
+    "INT16",
+    "INT32",
+    "INT64",
+    "STRING",
+    "BOOL",
+    "FP16",
+    "FP64",
+    "UINT32",
+    "UINT64",
+)
+_TYPES: Final = {number: f"TYPE_{name}" for number, name in enumerate(_NAMES, 1)}
+"""Of ONNX, by number, as Triton names them."""
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """Wire types of protobuf."""
 
@@ -56,6 +74,7 @@ def read(path: Path) -> OnnxTensors:
     with data:
         inputs: dict[str, tuple[int | None, ...]] = {}
         outputs: dict[str, tuple[int | None, ...]] = {}
+        types: dict[str, dict[str, str]] = {"input": {}, "output": {}}
         weights = set()
         for number, start, end in _graph(data):
             if number == _INITIALIZER:
@@ -65,10 +84,12 @@ def read(path: Path) -> OnnxTensors:
                     value = onnx.ValueInfoProto.FromString(data[start:end])
                 except DecodeError as error:
                     raise OnnxError("the description of a tensor cannot be read") from error
+                kind = "input" if number == _INPUT else "output"
+                types[kind][value.name] = _TYPES.get(value.type.tensor_type.elem_type, "")
                 shape = _shape(value)
                 if shape is not None:
                     (inputs if number == _INPUT else outputs)[value.name] = shape
-    return OnnxTensors({name: shape for name, shape in inputs.items() if name.encode() not in weights}, outputs)
+    return OnnxTensors({name: shape for name, shape in inputs.items() if name.encode() not in weights}, outputs, types)
 
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:

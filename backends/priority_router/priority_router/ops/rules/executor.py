@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 
 from priority_router.config import RouterPolicy
@@ -100,3 +101,31 @@ def fixed_batch_axis(model: Model, routers: Sequence[Model]) -> Iterator[Finding
         "to load it",
         f"export the model with a free first dimension, or write {joined(lines)}",
     )
+
+
+def misfits(model: Model) -> Iterator[Finding]:
+    """Tensors of an ONNX model that its file does not have, or has with another type."""
+    if model.onnx is None or backend(model) not in ("", ONNX_BACKEND):
+        return
+    file = config_file(model)
+    for kind, types in model.onnx.types.items():
+        written = tensors(model, kind)
+        free = [name for name in types if name not in written]
+        for name, tensor in written.items():
+            if name not in types:
+                close = (difflib.get_close_matches(name, free, n=1) or free)[:1]
+                yield Finding(
+                    rules.ONNX_DIFFERS,
+                    at(model, kind, tensor.index, "name"),
+                    f"{kind} {name!r} of {file} is none of its model.onnx (it has {', '.join(types) or 'none'}): the "
+                    "server refuses to load it",
+                    f'write name: "{close[0]}" in {file}' if close else f"remove {tensor.entry()} from {file}",
+                )
+            elif types[name] and not tensor.untyped and tensor.data_type != types[name]:
+                yield Finding(
+                    rules.ONNX_DIFFERS,
+                    at(model, kind, tensor.index, "data_type"),
+                    f"{kind} {name!r} is {tensor.data_type} in {file} and {types[name]} in its model.onnx: the server "
+                    "refuses to load it",
+                    f"write data_type: {types[name]} in {file}",
+                )

@@ -21,10 +21,13 @@ class OnnxTensors:
     Attributes:
         inputs: name to shape with the batch axis; None where the length is free.
         outputs: likewise.
+        types: of all inputs (``input``) and outputs (``output``), those without a known rank and weights included, name
+            to Triton's data type; empty where that has none. Without entries nobody looked.
     """
 
     inputs: Mapping[str, tuple[int | None, ...]]
     outputs: Mapping[str, tuple[int | None, ...]]
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,13 @@ from priority_router.ops.rules.models import Model
 STALL = "without the dispatch hook Triton may wait up to 500 ms between batches"
 
 
-def check(router: Model, executor: Model) -> Iterator[Finding]:
+def check(router: Model, executor: Model, *, same_tensors: bool = True) -> Iterator[Finding]:
     """All rules about the two of them but `accepted`.
 
     Args:
         router: with its policy; without one there is nothing to compare.
         executor: the model that it names.
+        same_tensors: whether its inputs and outputs are to be the router's, and not to be mended first.
     """
     policy = router.policy
     if policy is None:
@@ -46,7 +47,8 @@ def check(router: Model, executor: Model) -> Iterator[Finding]:
     if not is_ensemble(executor):
         yield from instances.check(router, policy, executor)
         yield from _queue(router, policy, executor)
-    yield from tensors.check(router, executor)
+    if same_tensors:
+        yield from tensors.check(router, executor)
 
 
 def accepted(router: Model, policy: RouterPolicy, executor: Model | None) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ def _model(model: Model, repository: Repository) -> Iterator[Finding]:
     yield from values.check(model)
     routers = [other for other in repository.models.values() if other.policy and other.policy.executor == model.name]
     yield from executor.fixed_batch_axis(model, routers)
+    yield from executor.misfits(model)
     if model.is_router:
         yield from _router(model, repository)
     else:
@@ -58,4 +59,4 @@ def _router(model: Model, repository: Repository) -> Iterator[Finding]:
     else:
         yield from executor.check(called, declared)
     yield from sharing.shared(model, declared, models)
-    yield from pair.check(model, called)
+    yield from pair.check(model, called, same_tensors=not any(True for _ in executor.misfits(called)))

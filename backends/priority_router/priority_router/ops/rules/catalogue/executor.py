@@ -156,3 +156,10 @@ ENSEMBLE_EXECUTOR: Final = Rule(
     "and calls that wait inside pass one another only at steps with levels.",
     "Name the step that does the work as executor, and call the router in its place in the ensemble.",
 )
+ONNX_DIFFERS: Final = Rule(
+    "PR120",
+    Severity.ERROR,
+    "config.pbtxt and model.onnx differ",
+    "onnxruntime refuses an input or output that its model does not have, or has with another type.",
+    "Write the names and types of the ONNX model.",
+)
