@@ -86,11 +86,18 @@ def _empty_graph(config: Any) -> onnx.ModelProto:
 
     def declared(entries: Any) -> list[onnx.ValueInfoProto]:
         return [
-            onnx.helper.make_tensor_value_info(e.name, onnx.TensorProto.FLOAT, _model_dims(config, e)) for e in entries
+            onnx.helper.make_tensor_value_info(e.name, _onnx_type(e.data_type), _model_dims(config, e)) for e in entries
         ]
 
     graph = onnx.helper.make_graph([], "empty", declared(config.input), declared(config.output))
     return onnx.helper.make_model(graph)
+
+
+def _onnx_type(data_type: int) -> int:
+    name = DataType.Name(data_type).removeprefix("TYPE_")
+    if name == "STRING":
+        return int(onnx.TensorProto.STRING)
+    return int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(triton_to_np_dtype(name))))
 
 
 def _model_dims(config: Any, entry: Any) -> list[int | None]:
