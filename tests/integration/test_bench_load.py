@@ -50,8 +50,10 @@ def test_latency_counts_from_the_schedule_and_requests_do_not_wait_for_replies()
     def answer(number, connection):
         if number == 3:
             all_there.set()
-        assert all_there.wait(60), "the last request waits for a reply to another one"
-        connection.sendall(OK)
+        if all_there.wait(20):
+            connection.sendall(OK)
+        else:  # the last request waits for a reply to another one
+            connection.shutdown(socket.SHUT_RDWR)
 
     with serving(answer) as server:
         ledger = replay(target(server.address), at(0, 0.05, 0.1, 0.15))
