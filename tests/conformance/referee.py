@@ -20,7 +20,8 @@ conserving  nothing waits while fewer than I dispatches are in flight.
 ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
 one end     each request ends once, in the advance after the event that ends it, and for that reason.
 limits      after an advance no class has more waiting than it may, those that have begun set aside; one is refused as
-            full only on arrival, only the newest of its class, and only when the class is then exactly full.
+            full only on arrival, only the newest of those of its class that have not begun, and only when the class is
+            then exactly full.
 wake-up     later than now, and not after the next queue timeout or executor timeout.
 sends first the executor gets its work before replies are sent.
 """
@@ -223,7 +224,8 @@ class Referee:
             full = waiting - self._begun(name) <= limit <= waiting or name in over
             law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
             places = [record.place for record in records]
-            kept = [new.place for new in self._new if new.traffic_class.name == name and self._is_waiting(new)]
+            untouched = [new for new in self._new if self._is_waiting(new) and not new.sent_rows]
+            kept = [new.place for new in untouched if new.traffic_class.name == name]
             law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
 
     def _over_bytes(self, refused: dict[str, list[Record]]) -> set[str]:

@@ -20,7 +20,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import Order, Request, SchedulingPolicy, Send, TimeoutAction, TrafficClass
+from priority_router.core.values import (
+    Finish,
+    Order,
+    Request,
+    SchedulingPolicy,
+    Send,
+    TimeoutAction,
+    TrafficClass,
+)
 from priority_router.errors import ExecutorFailed
 
 TIMEOUT = 200 * MS
@@ -200,6 +208,17 @@ def test_any_order_of_calls() -> None:
 @pytest.mark.slow
 def test_any_order_of_calls_for_longer() -> None:
     run_state_machine_as_test(Calls, settings=settings(SETTINGS, max_examples=600, stateful_step_count=100))
+
+
+def test_of_those_that_came_together_one_that_has_begun_is_kept() -> None:
+    """The newer is first by its deadline and begins; of what can still be refused the older is then the newest."""
+    traffic_class = TrafficClass("only", 1, order=Order.DEADLINE, max_queue_bytes=10)
+    policy = SchedulingPolicy((traffic_class,), max_batch_size=1)
+    referee = Referee(Scheduler(policy), policy)
+    referee.submit([Request(0, "only", 1, "a", 0, 3), Request(1, "only", 3, "a", 30 * MS, 9)], 0)
+    actions = referee.advance(0)
+    assert {part.request_id for action in actions if isinstance(action, Send) for part in action.dispatch.parts} == {1}
+    assert [action.request_id for action in actions if isinstance(action, Finish)] == [0]
 
 
 class _LosesCancels(Scheduler):
