@@ -9,6 +9,7 @@ from typing import Any
 from conformance.mutations import Patch, always, removed, swap
 from conformance.worlds import MS
 from priority_router.core import batching, lines, scheduler, service_times, shares
+from priority_router.core.admission import Admission
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.lanes import Lanes
 from priority_router.core.scheduler import Scheduler
@@ -209,11 +210,11 @@ for _check, _target in (
 
 @removed(0, "the less urgent first", "of_those_that_came_together_the_less_urgent_are_refused_first")
 def _(patch: Patch) -> None:
-    refuse = Scheduler._refuse_overflow
+    refusals = Admission.refusals
 
-    def as_they_came(self: Scheduler) -> None:
+    def as_they_came(self: Admission) -> Any:
         for entry in self._arrivals:
             entry.level = 1
-        refuse(self)
+        return refusals(self)
 
-    patch.setattr(Scheduler, "_refuse_overflow", as_they_came)
+    patch.setattr(Admission, "refusals", as_they_came)

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from conformance.mutations import LAWS, Patch, always, removed, swap
 from priority_router.core import batching, deadlines, lines, scheduler, service_times
+from priority_router.core.admission import Admission
 from priority_router.core.curve import Curve
 from priority_router.core.executor_model import ExecutorModel
 from priority_router.core.fill_budget import FillBudget
 from priority_router.core.lanes import Lane, Lanes
+from priority_router.core.lines import Entry
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.values import Finish
@@ -119,7 +122,8 @@ def _(patch: Patch) -> None:
 
     def early(self: Scheduler, now: int) -> None:
         expire(self, now)
-        self._refuse_overflow()
+        for entry, refusal in self._admission.refusals():
+            self._end(entry, refusal)
 
     patch.setattr(Scheduler, "_expire", early)
 
@@ -145,6 +149,10 @@ def _(patch: Patch) -> None:
 # Rule 7: oversized requests.
 
 
+def _unexpired(lanes: Lanes) -> Iterator[Entry]:
+    return (entry for lane in lanes for line in lane.fresh.values() for _, entry in line._all.turns())
+
+
 @removed(7, "the last part is joined", "the_last_part_of_a_split_request_is_joined")
 def _(patch: Patch) -> None:
     join = batching._join
@@ -160,8 +168,7 @@ def _(patch: Patch) -> None:
     head = Lanes.head
 
     def begun_first(self: Lanes) -> Any:
-        waiting = (entry for lane in self for line in lane.fresh.values() for _, entry in line._all.turns())
-        begun = (entry for entry in waiting if entry.next_row)
+        begun = (entry for entry in _unexpired(self) if entry.next_row)
         return next(begun, None) or head(self)
 
     patch.setattr(Lanes, "head", begun_first)
@@ -186,17 +193,16 @@ def _(patch: Patch) -> None:
 
 @removed(7, "counts once in max_queue_size", "a_split_request_counts_once_in_max_queue_size")
 def _(patch: Patch) -> None:
-    refuse = Scheduler._refuse_overflow
+    refusals = Admission.refusals
 
-    def by_parts(self: Scheduler) -> None:
+    def by_parts(self: Admission) -> Any:
         waiting = dict(self._lanes.waiting)
-        for entry in self._entries.values():
-            if entry.unsent:
-                self._lanes.waiting[entry.traffic_class.name] += (entry.unsent - 1) // self._policy.max_batch_size
-        refuse(self)
+        for entry in _unexpired(self._lanes):
+            self._lanes.waiting[entry.traffic_class.name] += (entry.unsent - 1) // self._policy.max_batch_size
+        yield from refusals(self)
         self._lanes.waiting.update(waiting)
 
-    patch.setattr(Scheduler, "_refuse_overflow", by_parts)
+    patch.setattr(Admission, "refusals", by_parts)
 
 
 # Outside the numbered rules: timeouts, limits, cancels, drain.
@@ -216,33 +222,33 @@ def _(patch: Patch) -> None:
     )
 
 
-swap(0, "queue limits", LAWS, Scheduler, "_refuse_overflow", lambda self: self._arrivals.clear(), "limits")
+swap(0, "queue limits", LAWS, Admission, "refusals", always(()), "limits")
 
 
 @removed(0, "the newest is refused", LAWS, "limits")
 def _(patch: Patch) -> None:
-    refuse = Scheduler._refuse_overflow
+    refusals = Admission.refusals
 
-    def oldest_first(self: Scheduler) -> None:
+    def oldest_first(self: Admission) -> Any:
         self._arrivals.reverse()
-        refuse(self)
+        return refusals(self)
 
-    patch.setattr(Scheduler, "_refuse_overflow", oldest_first)
+    patch.setattr(Admission, "refusals", oldest_first)
 
 
 @removed(7, "one that has begun is not refused as full", "a_request_that_has_begun_is_not_refused_as_full")
 def _(patch: Patch) -> None:
-    refuse = Scheduler._refuse_overflow
+    refusals = Admission.refusals
 
-    def begun_too(self: Scheduler) -> None:
+    def begun_too(self: Admission) -> Any:
         begun = {entry: entry.next_row for entry in self._arrivals if entry.unsent}
         for entry in begun:
             entry.next_row = 0
-        refuse(self)
+        yield from refusals(self)
         for entry, next_row in begun.items():
             entry.next_row = entry.next_row or next_row
 
-    patch.setattr(Scheduler, "_refuse_overflow", begun_too)
+    patch.setattr(Admission, "refusals", begun_too)
 
 
 swap(0, "cancels", LAWS, Scheduler, "cancel", always(None), "one end")

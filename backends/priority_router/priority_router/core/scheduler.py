@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from priority_router.core.admission import Admission
 from priority_router.core.batching import Batch, blocking_budgets, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
@@ -32,7 +33,7 @@ from priority_router.core.values import (
     TimeoutAction,
     TrafficClass,
 )
-from priority_router.errors import Cancelled, QueueFull, QueueTimeout, RequestError, Unavailable
+from priority_router.errors import Cancelled, QueueTimeout, RequestError, Unavailable
 
 MAX_WRITTEN_OFF = 8
 """Dispatches without an answer at which the executor counts as gone (rule 6); each holds a thread of the adapter."""
@@ -50,6 +51,7 @@ class Scheduler:
         self._policy = policy
         self._classes = {c.name: c for c in policy.classes}
         self._lanes = Lanes(policy)
+        self._admission = Admission(policy, self._lanes)
         self._deadlines = Deadlines()
         self._ages = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
@@ -59,7 +61,6 @@ class Scheduler:
         self._held_back = False
         self._entries: dict[int, Entry] = {}
         self._written_off: set[int] = set()
-        self._arrivals: list[Entry] = []
         self._finished: list[Finish] = []
         self._draining = False
         self._sequence = 0
@@ -96,7 +97,7 @@ class Scheduler:
                 self._deadlines.add(entry, entry.deadline)
             if traffic_class.max_wait:
                 self._ages.add(entry, now + traffic_class.max_wait)
-            self._arrivals.append(entry)
+            self._admission.arrived(entry)
 
     def cancel(self, request_id: int, now: int) -> None:  # noqa: ARG002 - every fact comes with its time
         """The caller of this request went away; only what was not sent yet can still be stopped."""
@@ -135,7 +136,8 @@ class Scheduler:
         sends: list[Action] = []
         while (batch := self._next_batch(now)) is not None:
             sends.append(Send(self._dispatch(batch, now)))
-        self._refuse_overflow()
+        for entry, refusal in self._admission.refusals():
+            self._end(entry, refusal)
         finished, self._finished = self._finished, []
         return [*sends, *finished]
 
@@ -274,33 +276,6 @@ class Scheduler:
         for entry in self._ages.pop_expired(now):
             entry.since = now
             self._lanes.promote(entry)
-
-    def _refuse_overflow(self) -> None:
-        """Refuse the newest past the limits: what was sent or ended has made room already.
-
-        One that has begun is kept, even where the delayed requests that it passed fill the class. Where all classes
-        together are past their limit the less urgent are refused first.
-        """
-        arrivals = self._arrivals
-        if self._policy.max_queue_bytes:
-            arrivals = sorted(arrivals, key=lambda entry: entry.level)  # stable, so each level stays by arrival
-        for entry in reversed(arrivals):
-            full = None if entry.next_row else self._full(entry.traffic_class)
-            if full is not None:
-                self._end(entry, QueueFull(full))
-        self._arrivals.clear()
-
-    def _full(self, traffic_class: TrafficClass) -> str | None:
-        """Which limit the class is past; None where it is past none."""
-        name, lanes = traffic_class.name, self._lanes
-        if traffic_class.max_queue_size and lanes.waiting[name] > traffic_class.max_queue_size:
-            return f"class {name!r}: queue is full, max_queue_size is {traffic_class.max_queue_size}"
-        if traffic_class.max_queue_bytes and lanes.waiting_bytes[name] > traffic_class.max_queue_bytes:
-            return f"class {name!r}: queue is full, its max_queue_bytes is {traffic_class.max_queue_bytes}"
-        limit = self._policy.max_queue_bytes
-        if limit and sum(lanes.waiting_bytes.values()) > limit:
-            return f"the queue of all classes is full, its max_queue_bytes is {limit}"
-        return None
 
     def _write_off_lost(self, now: int) -> None:
         while True:
