@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.checks import check
+from priority_router.core.service_times import TRIAL_AGAIN
 from priority_router.core.values import Dispatch, Order, TrafficClass
 from priority_router.errors import ExecutorFailed
 from unit.core.build import BACKGROUND, MS, ONLINE, Bench, ids
@@ -117,6 +118,50 @@ def one_measured_hiccup_in_ten_is_covered() -> None:
     bench.submit(*["background"] * 4)
     (first,) = bench.advance()
     assert first.rows == 3, "of four the median would do, but not nearly always"
+
+
+def _slow_once(*times: float, max_blocking: int = 21 * MS) -> Bench:
+    """An executor of 4 ms and 4 ms per row, so that four rows keep to 21 ms, but for these times of them."""
+    online = TrafficClass("online", 1, max_blocking=max_blocking)
+    bench = Bench(TrafficClass("first", 1), online, BACKGROUND, max_batch_size=8)
+    for rows in (8, 2, 1):
+        bench.learn(4 + 4 * rows, rows=rows, class_name="first")
+    for time in times:
+        bench.learn(time, rows=4, class_name="first", times=1)
+    return bench
+
+
+def _rows_sent(bench: Bench, dispatches: int, of_four: float = 20) -> list[int]:
+    """Rows of so many dispatches under a steady backlog, where four take that many ms."""
+    bench.submit(*["background"] * 4 * dispatches)
+    flying = bench.advance()
+    order: list[int] = []
+    while len(order) < dispatches:
+        order.append(flying[0].rows)
+        bench.now += round((of_four if flying[0].rows == 4 else 4 + 4 * flying[0].rows) * MS)
+        flying = flying[1:] + bench.complete(flying[0])
+    return order
+
+
+@check
+def rows_once_measured_too_slow_are_tried_again_after_a_while() -> None:
+    bench = _slow_once(20, 20, 60, 60)
+    order = _rows_sent(bench, TRIAL_AGAIN + 40)
+    assert max(order[: TRIAL_AGAIN - 20]) == 2
+    assert order[-15:] == [4] * 15
+    assert bench.scheduler.over_budget == {"background": 0}
+
+
+@check
+def rows_that_are_too_slow_break_the_bound_seldom() -> None:
+    order = _rows_sent(_slow_once(60, 60, 60), 3 * TRIAL_AGAIN, of_four=60)
+    assert order.count(4) in (2, 3)
+    assert max(order) == 4
+
+
+@check
+def rows_known_to_be_too_slow_are_not_tried() -> None:
+    assert max(_rows_sent(_slow_once(20, 20, 20, max_blocking=19 * MS), TRIAL_AGAIN + 40)) == 3
 
 
 # The age bound.

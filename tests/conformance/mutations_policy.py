@@ -10,6 +10,7 @@ from conformance.mutations import Patch, always, removed, swap
 from conformance.worlds import MS
 from priority_router.core import batching, lines, scheduler, service_times, shares
 from priority_router.core.admission import Admission
+from priority_router.core.curve import Curve
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.lanes import Lanes
 from priority_router.core.scheduler import Scheduler
@@ -35,6 +36,14 @@ def _(patch: Patch) -> None:
 
 # Bounded blocking.
 
+
+def _tried_once(self: Any, rows: int, time: int) -> bool:
+    if rows > self.beyond(time):
+        return False
+    self._again = self._sent + service_times.TRIAL_AGAIN
+    return True
+
+
 for _check in (
     "less_urgent_dispatches_keep_to_the_blocking_budget",
     "a_request_above_the_blocking_budget_is_split",
@@ -59,6 +68,41 @@ def _(patch: Patch) -> None:
         return self._telling(signature).upper.rows_within(time) or 1
 
     patch.setattr(ServiceTimes, "rows_within", at_least_one)
+
+
+swap(
+    0,
+    "another try of rows measured too slow",
+    "rows_once_measured_too_slow_are_tried_again_after_a_while",
+    ServiceTimes,
+    "rows_beyond",
+    always(0),
+)
+swap(
+    0,
+    "one more while they keep to the bound",
+    "rows_once_measured_too_slow_are_tried_again_after_a_while",
+    service_times._History,
+    "tried",
+    _tried_once,
+)
+swap(
+    0,
+    "a while between two tries",
+    "rows_that_are_too_slow_break_the_bound_seldom",
+    ServiceTimes,
+    "tried",
+    always(True),
+)
+
+
+@removed(0, "rows that should keep to the bound alone are tried", "rows_known_to_be_too_slow_are_not_tried")
+def _(patch: Patch) -> None:
+    def more(self: Curve, time: int) -> int:
+        within = self.rows_within(time)
+        return within + 1 if within < self._max_rows else 0
+
+    patch.setattr(Curve, "rows_beyond", more)
 
 
 # The age bound.

@@ -137,6 +137,10 @@ FROM_CODE = {
         f"{WAITING:,} requests of one row are {WAITING * ROW_BYTES / 2**20:.0f} MiB",
         f"{WAITING * ROW_BYTES * MOST_ROWS / 2**30:.0f} GiB if each had the {MOST_ROWS} rows",
     ],
+    "docs/policies.md": [
+        f"after {service_times.TRIAL_AGAIN} dispatches of its signature",
+        f"at most one dispatch in {service_times.TRIAL_AGAIN} exceeds",
+    ],
     "docs/troubleshooting.md": [
         f"with {MAX_WRITTEN_OFF} such calls the router refuses everything",
         f"Up to {GIVEN_AWAY} by `batch_efficiency`",

@@ -90,6 +90,30 @@ def test_rows_within_a_time_are_those_of_a_plain_curve(pair: tuple[Curve, Plain]
         assert rows == (0 if least == 1 else max(least * time // times[least], 1)) < least
 
 
+@given(curves(), st.integers(5_000, 2 * 10**6))
+def test_rows_beyond_a_time_are_on_the_line_of_those_within(pair: tuple[Curve, Plain], time: int) -> None:
+    curve, plain = pair
+    times = plain.times()
+    known = [rows for rows in sorted(plain.points) if times[rows] <= time]
+    slower = [rows for rows in sorted(plain.points) if times[rows] > time]
+    beyond = curve.rows_beyond(time)
+    if not known or not slower:
+        assert beyond == 0
+        return
+    fewer, last = known[-2] if len(known) > 1 else 0, known[-1]
+    slope = (times[last] - times.get(fewer, 0)) / (last - fewer)
+    on_line = range(curve.rows_within(time) + 1, slower[0] + 1)
+    assert beyond == max((rows for rows in on_line if times[last] + slope * (rows - last) <= time), default=0)
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.sets(st.integers(1, 32), min_size=2), st.integers(1, 2000))
+def test_nothing_lies_beyond_where_time_grows_evenly(per_row: int, base: int, rows: set[int], time: int) -> None:
+    curve = Curve(32)
+    for count in rows:
+        curve.put(count, base + per_row * count)
+    assert curve.rows_beyond(time) == 0
+
+
 @settings(max_examples=300)
 @given(curves(), st.sampled_from(EFFICIENCIES))
 def test_best_rows_are_those_of_a_plain_curve(pair: tuple[Curve, Plain], efficiency: float) -> None:

@@ -64,11 +64,11 @@ def propose(
     if head is None:
         return None
     signature = head.request.signature
-    limit = _row_limit(head, times, policy, blocking)
+    limit, tries = _row_limit(lanes, head, times, policy, blocking)
     level = head.level
     sent_at = level if deprived is None else lanes.most_urgent_level
     target = limit
-    if level != lanes.most_urgent_level:
+    if level != lanes.most_urgent_level and not tries:
         target = times.efficient_rows(signature, _available(lanes, head, limit), policy.batch_efficiency)
         target = min(target, limit)
 
@@ -89,13 +89,20 @@ def propose(
     return Batch(head, sent_at, picks, rows)
 
 
-def _row_limit(head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]) -> int:
-    """Most rows of a dispatch that this request heads."""
+def _row_limit(
+    lanes: Lanes, head: Entry, times: ServiceTimes, policy: SchedulingPolicy, blocking: Mapping[str, int]
+) -> tuple[int, bool]:
+    """Most rows of a dispatch that this request heads, and whether more than known to keep to its bound are tried."""
     limit = max(policy.max_batch_size, 1)
     allowed = blocking.get(head.traffic_class.name)
     if allowed is None:
-        return limit
-    return min(limit, times.rows_within(head.request.signature, allowed, policy.max_fill_slowdown))
+        return limit, False
+    signature = head.request.signature
+    within = min(limit, times.rows_within(signature, allowed, policy.max_fill_slowdown))
+    beyond = min(limit, times.rows_beyond(signature, allowed))
+    if beyond > within and _available(lanes, head, beyond) > within:
+        return beyond, True
+    return within, False
 
 
 def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> None:

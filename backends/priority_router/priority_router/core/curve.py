@@ -88,6 +88,22 @@ class Curve:
             return max(self._rows[0] * time // self._times[0], min(self._rows[0] - 1, 1))
         return bisect_right(range(self._rows[-1]), time, self._rows[0], key=self._time) - 1
 
+    def rows_beyond(self, time: int) -> int:
+        """Most rows that by the line through the last two points within ``time`` ns take no longer; 0 = none but those.
+
+        At most the first point that takes longer, since that one is to be doubted. With one point within, time is taken
+        to be in proportion.
+        """
+        at = bisect_right(self._times, time)
+        if at in (0, len(self._rows)):
+            return 0
+        rows, longest = self._rows[at - 1], self._times[at - 1]
+        fewer, shorter = (self._rows[at - 2], self._times[at - 2]) if at > 1 else (0, 0)
+        most = self._rows[at]
+        if longest > shorter:
+            most = min(most, rows + (time - longest) * (rows - fewer) // (longest - shorter))
+        return most if most > self.rows_within(time) else 0
+
     def _time(self, rows: int) -> int:
         above = bisect_left(self._rows, rows)
         if self._rows[above] == rows:

@@ -313,8 +313,10 @@ class Scheduler:
         name = batch.head.traffic_class.name
         allowed = self._allowed.get(name)
         if allowed is not None:
-            takes = self._executor.times.upper(batch.head.request.signature, batch.rows)
-            self.over_budget[name] += takes is not None and takes > allowed
+            times, signature = self._executor.times, batch.head.request.signature
+            takes = times.upper(signature, batch.rows)
+            exceeds = takes is not None and takes > allowed
+            self.over_budget[name] += exceeds and not times.tried(signature, batch.rows, allowed)
 
     def _note_blocking(self, flight: Flight, now: int) -> None:
         """A slot is freed: note how long the more urgent ones stood behind the dispatch that held it."""

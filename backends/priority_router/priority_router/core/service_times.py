@@ -72,13 +72,19 @@ class _History:
 
     def __init__(self, max_rows: int, bounded: bool) -> None:
         self._sent = 0
+        self._again = TRIAL_AGAIN
+        self._tried: tuple[int, int] | None = None
         self._bounded = bounded
         self._row_counts: OrderedDict[int, _RowCount] = OrderedDict()
         self.curve = Curve(max_rows)
         self.upper = Curve(max_rows)
 
-    def sent(self, rows: int) -> None:
+    def counted(self) -> None:
+        """One more dispatch was sent that concerns it."""
         self._sent += 1
+
+    def sent(self, rows: int) -> None:
+        self.counted()
         row_count = self._row_counts.setdefault(rows, _RowCount())
         row_count.sent += 1
         row_count.last_sent = self._sent
@@ -90,6 +96,8 @@ class _History:
             self.curve.put(rows, median.value)
             if self._bounded:
                 self.upper.put(rows, median.order[len(median.order) * UPPER[0] // UPPER[1]])
+        if self._tried is not None and rows == self._tried[0] and sample <= self._tried[1]:
+            self._again = 0
         self._row_counts.move_to_end(rows)
 
     def keep(self, most: int) -> None:
@@ -103,6 +111,18 @@ class _History:
         self.curve.drop(rows)
         self.upper.drop(rows)
         return len(self._row_counts) > 0
+
+    def beyond(self, time: int) -> int:
+        """More rows than were seen to keep to ``time`` ns, which should be tried now; 0 = none."""
+        return self.upper.rows_beyond(time) if self._sent >= self._again else 0
+
+    def tried(self, rows: int, time: int) -> bool:
+        """Note such a dispatch; returns whether it is a try beyond ``time`` ns, after which the next waits."""
+        if rows > self.beyond(time):
+            return False
+        self._again = self._sent + TRIAL_AGAIN
+        self._tried = rows, time
+        return True
 
     def samples(self, rows: int) -> list[int]:
         """Those behind the time of this row count, shortest first; empty while it has no time of its own."""
@@ -142,6 +162,7 @@ class ServiceTimes:
         if history is None:
             history = self._by_signature[signature] = _History(self._max_rows, self._bounded)
         history.sent(rows)
+        self._any_signature.counted()
         key = (signature, rows)
         self._recent[key] = None
         self._recent.move_to_end(key)
@@ -183,6 +204,19 @@ class ServiceTimes:
         """
         curve = self._telling(signature).upper
         return curve.rows_within(time) or curve.most_rows(1, slowdown)
+
+    def rows_beyond(self, signature: Hashable, time: int) -> int:
+        """More rows than that, which are worth a try now; 0 = none.
+
+        Some that take too long by what was measured, although by the time of fewer they should not, are tried every
+        ``TRIAL_AGAIN`` dispatches, and on and on while they keep to ``time`` ns: one slow moment must not rule them out
+        for ever.
+        """
+        return self._telling(signature).beyond(time)
+
+    def tried(self, signature: Hashable, rows: int, time: int) -> bool:
+        """Note a dispatch, about to be sent, that should take ``time`` ns at most; returns whether it is such a try."""
+        return self._telling(signature).tried(rows, time)
 
     def upper(self, signature: Hashable, rows: int) -> int | None:
         """A time in ns that is nearly always kept to; None while it is not learned."""
