@@ -90,6 +90,18 @@ def the_most_urgent_are_not_cut_by_their_own_budget() -> None:
 
 
 @check
+def less_urgent_rows_fill_an_urgent_dispatch_within_the_blocking_budget() -> None:
+    bench = _bounded()
+    bench.submit("first", *["background"] * 16)
+    (short,) = bench.advance()
+    assert short.rows == 1, "what it wastes is not paid for, so the next is filled"
+    bench.submit("first")
+    bench.now += 15 * MS
+    (filled,) = bench.complete(short)
+    assert filled.rows == 4
+
+
+@check
 def a_dispatch_that_one_row_takes_over_the_budget_is_counted() -> None:
     bench = _bounded(max_blocking=5 * MS)
     bench.submit(*["background"] * 2)

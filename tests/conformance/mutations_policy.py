@@ -49,6 +49,7 @@ for _check in (
     "a_request_above_the_blocking_budget_is_split",
     "a_dispatch_that_one_row_takes_over_the_budget_is_counted",
     "one_measured_hiccup_in_ten_is_covered",
+    "less_urgent_rows_fill_an_urgent_dispatch_within_the_blocking_budget",
 ):
     swap(0, f"the blocking budget: {_check}", _check, scheduler, "blocking_budgets", always({}))
 swap(0, "p90", "one_measured_hiccup_in_ten_is_covered", service_times, "UPPER", (1, 2))

@@ -6,7 +6,7 @@ Law: looks at who waits and at learned times, proposes one dispatch, changes nei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from priority_router.core.fill_budget import FillBudget
@@ -82,10 +82,13 @@ def propose(
     if deprived is not None:
         for line in lanes.lines_of(deprived):
             rows = _join(line, head, picks, rows, room, target)
+    own = rows
     for lane in lanes.from_level(level):
+        if lane.level > level:
+            room = min(limit, _room(lane, signature, own, times, budget, policy, blocking))
         rows = _join(lane, head, picks, rows, room, target)
-        if lane.level == level and not budget.spent:
-            room = min(limit, times.fill_limit(signature, rows, policy.max_fill_slowdown))
+        if lane.level == level:
+            own = rows
     return Batch(head, sent_at, picks, rows)
 
 
@@ -103,6 +106,25 @@ def _row_limit(
     if beyond > within and _available(lanes, head, beyond) > within:
         return beyond, True
     return within, False
+
+
+def _room(
+    lane: Lane,
+    signature: Hashable,
+    own: int,
+    times: ServiceTimes,
+    budget: FillBudget,
+    policy: SchedulingPolicy,
+    blocking: Mapping[str, int],
+) -> int:
+    """Rows up to which the less urgent ones of this lane may join ``own`` rows of the head's own level."""
+    bound = blocking.get(next(iter(lane.fresh)))  # it is the same for all classes of a level
+    if budget.spent and bound is None:
+        return policy.max_batch_size
+    free = times.fill_limit(signature, own, policy.max_fill_slowdown)
+    if not budget.spent or bound is None:
+        return free
+    return max(free, times.rows_within(signature, bound, policy.max_fill_slowdown))
 
 
 def charge(batch: Batch, lanes: Lanes, times: ServiceTimes, budget: FillBudget, policy: SchedulingPolicy) -> None:
