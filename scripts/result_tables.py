@@ -13,9 +13,9 @@ from priority_router.errors import PriorityRouterError
 from priority_router.ops import result_file
 from priority_router.ops.bench import report
 from priority_router.ops.bench.aims import limit_text
-from priority_router.ops.bench.report import cell, short
 from priority_router.ops.bench.scenarios import SCENARIOS, shortened
 from priority_router.ops.bench.stats import QUANTILES, errors_among
+from priority_router.ops.bench.table import cell, short
 from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.demo import record
 from priority_router.ops.loads import BACKGROUND, ONLINE

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import result_tables
-from priority_router.ops.bench.report import short
 from priority_router.ops.bench.scenarios import SCENARIOS
+from priority_router.ops.bench.table import short
 from priority_router.ops.loads import BACKGROUND, ONLINE
 from result_tables import Document, ResultsError
 

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "install": ("priority_router.ops.install", "write the backend folder for a server that `serve` does not start"),
     "wrap": ("priority_router.ops.wrap.command", "put a router in front of a model that you have"),
     "sweep": ("priority_router.ops.sweep", "measure rows/s of a model by the rows of a batch"),
+    "simulate": ("priority_router.ops.simulate.command", "try a policy on a modelled executor, in virtual time"),
     "bench": ("priority_router.ops.bench.command", "measure the router against stock Triton, side by side"),
 }
 """Command to the module whose ``main(words)`` runs it, and one line of help."""

@@ -23,6 +23,7 @@ class Arrival:
         signature: see :class:`priority_router.core.values.Request`.
         timeout: the caller's queue timeout in ns, 0 = none.
         cancel_after: ns after which the caller goes away, 0 = stays.
+        tenant: whom it is for; empty = not said.
     """
 
     time: int
@@ -31,6 +32,7 @@ class Arrival:
     signature: Hashable = 0
     timeout: int = 0
     cancel_after: int = 0
+    tenant: str = ""
 
 
 SignatureMix = Callable[[random.Random], Hashable]
@@ -90,6 +92,7 @@ class Stream:
         timeout: callers' queue timeout in ns, 0 = none.
         cancel_share: share of the callers that go away.
         patience: mean ns after which those go away, exponential.
+        tenant: whom all of them are for.
     """
 
     class_name: str
@@ -100,6 +103,7 @@ class Stream:
     timeout: int = 0
     cancel_share: float = 0.0
     patience: int = SECOND
+    tenant: str = ""
 
     def arrivals(self, rng: random.Random, duration: int, begin: int = 0) -> Iterator[Arrival]:
         """Arrivals from ``begin`` to ``begin + duration`` ns, in order of time."""
@@ -116,7 +120,13 @@ class Stream:
                 if self.cancel_share and rng.random() < self.cancel_share:
                     cancel_after = 1 + int(rng.expovariate(1.0) * self.patience)
                 yield Arrival(
-                    int(time), self.class_name, self.rows(rng), self.signature(rng), self.timeout, cancel_after
+                    int(time),
+                    self.class_name,
+                    self.rows(rng),
+                    self.signature(rng),
+                    self.timeout,
+                    cancel_after,
+                    self.tenant,
                 )
 
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 
 class EventLoop:
@@ -43,6 +43,13 @@ class EventLoop:
         return len(self._heap)
 
 
+class Way(Protocol):
+    """What it takes to get from one thread or process to another."""
+
+    def draw(self, rng: random.Random) -> int:
+        """One passage in ns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delay:
     """A way between two threads or processes: a fixed part and an exponential tail.
@@ -60,3 +67,33 @@ class Delay:
         if not self.mean_extra:
             return self.least
         return self.least + int(rng.expovariate(1.0) * self.mean_extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A time that was measured: between two neighbours of its ordered samples every value is as likely.
+
+    Attributes:
+        samples: ns, ascending, at least one.
+    """
+
+    samples: tuple[int, ...]
+
+    def draw(self, rng: random.Random) -> int:
+        """One of them in ns."""
+        return int(self.at(rng.random()))
+
+    def at(self, share: float) -> float:
+        """The time that this share of all are below, ns; 0 is the shortest, 1 the longest."""
+        samples = self.samples
+        place = share * (len(samples) - 1)
+        below = int(place)
+        if below + 1 >= len(samples):
+            return samples[-1]
+        return samples[below] + (place - below) * (samples[below + 1] - samples[below])
+
+    @property
+    def mean(self) -> float:
+        """Of ``draw``, ns."""
+        inner = sum(self.samples) - (self.samples[0] + self.samples[-1]) / 2
+        return inner / (len(self.samples) - 1) if len(self.samples) > 1 else self.samples[0]

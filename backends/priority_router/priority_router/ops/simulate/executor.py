@@ -13,9 +13,19 @@ import random
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 from priority_router.ops.simulate.clock import EventLoop
+
+
+class Times(Protocol):
+    """How long batches take."""
+
+    def draw(self, rows: int, now: int, rng: random.Random) -> int:
+        """Time in ns of a batch of ``rows`` rows that starts at ``now``."""
+
+    def expected(self, rows: int, now: int) -> float:
+        """Mean of ``draw`` in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,7 @@ class ModelledExecutor:
 
     loop: EventLoop
     shape: ExecutorShape
-    times: ServiceTimes
+    times: Times
     rng: random.Random
     on_batch_end: Callable[[list[Call]], None]
     on_batch_start: Callable[[list[Call]], None] | None = None

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 
 from priority_router.core.values import SchedulingPolicy
 from priority_router.ops.simulate.arrivals import Arrival
-from priority_router.ops.simulate.executor import ServiceTimes
+from priority_router.ops.simulate.executor import Times
 
 
 @dataclass(slots=True)
@@ -42,20 +42,24 @@ class Oracle:
         arrived: ns of each request's arrival.
         answered: ns of its answer.
         class_names: its class.
+        served: its rows.
         busy: ns spent running inside the window, summed over the instances.
         rows: rows of the batches started inside the window.
+        batches: those batches.
     """
 
     policy: SchedulingPolicy
-    times: ServiceTimes
+    times: Times
     seed: int
     window: tuple[int, int] = (0, 1 << 62)
     limited: bool = True
     arrived: array[int] = field(default_factory=lambda: array("q"))
     answered: array[int] = field(default_factory=lambda: array("q"))
     class_names: list[str] = field(default_factory=list)
+    served: array[int] = field(default_factory=lambda: array("q"))
     busy: int = 0
     rows: int = 0
+    batches: int = 0
     _heads: dict[int, deque[_Waiting]] = field(default_factory=dict)
     _lanes: dict[tuple[int, Hashable], deque[_Waiting]] = field(default_factory=dict)
 
@@ -84,6 +88,7 @@ class Oracle:
             time = self.times.draw(rows, now, rng)
             if self.window[0] <= now < self.window[1]:
                 self.rows += rows
+                self.batches += 1
             heappop(free_at)
             heappush(free_at, now + time)
             self.busy += max(0, min(now + time, self.window[1]) - max(now, self.window[0]))
@@ -95,6 +100,7 @@ class Oracle:
         self.arrived.append(arrival.time)
         self.answered.append(-1)
         self.class_names.append(arrival.class_name)
+        self.served.append(arrival.rows)
         self._heads[level].append(entry)
         self._lanes.setdefault((level, arrival.signature), deque()).append(entry)
 

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from priority_router.core.values import MICROSECOND, Action, Dispatch, Request, Send
 from priority_router.errors import Outcome, RequestError
 from priority_router.ops.simulate.arrivals import Arrival
-from priority_router.ops.simulate.clock import Delay, EventLoop
-from priority_router.ops.simulate.executor import Call, ExecutorShape, ModelledExecutor, ServiceTimes
+from priority_router.ops.simulate.clock import Delay, EventLoop, Way
+from priority_router.ops.simulate.executor import Call, ExecutorShape, ModelledExecutor, Times
 
 
 class SchedulerLike(Protocol):
@@ -42,21 +42,28 @@ class SchedulerLike(Protocol):
         """When to ask again at the latest."""
 
 
+NO_WAY = Delay()
+
+
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The ways of a dispatch outside the executor.
+    """The ways of requests and dispatches outside the executor.
 
     Attributes:
         hand_over: decision to the call of the executor (``called``).
         call: from there to Triton's queue.
         reply: end of the batch to the router's ``completed``.
         timer: lateness of timers.
+        request: caller to the router's ``submit``; requests arrive in the order in which they were sent.
+        answer: end of a request in the router to its caller.
     """
 
-    hand_over: Delay
-    call: Delay
-    reply: Delay
-    timer: Delay
+    hand_over: Way
+    call: Way
+    reply: Way
+    timer: Way
+    request: Way = NO_WAY
+    answer: Way = NO_WAY
 
 
 # Of the size seen on the embedded server with two cores: 0.3 to 1 ms either way, timers some 0.2 ms late.
@@ -66,7 +73,7 @@ USUAL_DELAYS = Delays(
     reply=Delay(300 * MICROSECOND, 200 * MICROSECOND),
     timer=Delay(100 * MICROSECOND, 100 * MICROSECOND),
 )
-NO_DELAYS = Delays(Delay(), Delay(), Delay(), Delay())
+NO_DELAYS = Delays(NO_WAY, NO_WAY, NO_WAY, NO_WAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class Setup:
     """
 
     shape: ExecutorShape
-    times: ServiceTimes
+    times: Times
     delays: Delays = USUAL_DELAYS
     dispatch_overhead: int = 100 * MICROSECOND
     fate: Callable[[Dispatch, random.Random], Fate] | None = None
@@ -111,71 +118,102 @@ class Setup:
 
 
 class Simulation:
-    """One run. The id of a request is its place in the order of arrival.
+    """One router and its traffic. The id of a request is its place in the order of arrival.
 
     Attributes:
         loop: the virtual clock.
         executor: the modelled executor.
-        arrived: ns of each request's arrival.
-        answered: ns of its answer, -1 before.
+        arrived: ns at which each request's caller sent it.
+        answered: ns at which its caller has the answer, -1 before that is on its way.
         class_names: its class.
+        rows: its rows.
         outcomes: how it ended.
         wakeups: times a timer asked for decisions.
         sends: dispatches.
     """
 
-    def __init__(self, scheduler: SchedulerLike, setup: Setup, arrivals: Iterable[Arrival], seed: int) -> None:
-        self.loop = EventLoop()
+    def __init__(
+        self,
+        scheduler: SchedulerLike,
+        setup: Setup,
+        arrivals: Iterable[Arrival],
+        seed: int,
+        beside: Simulation | None = None,
+    ) -> None:
+        """Prepares a run.
+
+        Args:
+            scheduler: of this router.
+            setup: everything around it.
+            arrivals: its requests, in order of time.
+            seed: of all draws.
+            beside: another router, whose clock and executor it shares; ``run`` either of them.
+        """
         self.scheduler = scheduler
         self.arrived = array("q")
         self.answered = array("q")
         self.class_names: list[str] = []
+        self.rows = array("q")
         self.outcomes: list[Outcome | None] = []
         self.wakeups = 0
         self.sends = 0
         self._setup = setup
         self._delays = setup.delays
         self._transport = random.Random(f"{seed}/transport")
+        self._callers = random.Random(f"{seed}/callers")
         self._fates = random.Random(f"{seed}/fates")
-        self.executor = ModelledExecutor(
-            self.loop,
-            setup.shape,
-            setup.times,
-            random.Random(f"{seed}/times"),
-            self._batch_ended,
-            dispatch_overhead=setup.dispatch_overhead,
-            window=setup.measured,
-        )
-        self._arrivals: Iterator[Arrival] = iter(arrivals)
+        if beside is None:
+            self.loop = EventLoop()
+            self.executor = ModelledExecutor(
+                self.loop,
+                setup.shape,
+                setup.times,
+                random.Random(f"{seed}/times"),
+                _batch_ended,
+                dispatch_overhead=setup.dispatch_overhead,
+                window=setup.measured,
+            )
+            for other in setup.others:
+                call = Call(setup.others_level, other.rows, other.signature)
+                self.loop.at(other.time, self.executor.enqueue, call)
+        else:
+            self.loop, self.executor = beside.loop, beside.executor
+        self._arrivals = self._reaching(arrivals)
         self._next_arrival = next(self._arrivals, None)
         self._timer_at: int | None = None
         if self._next_arrival is not None:
-            self.loop.at(self._next_arrival.time, self._arrive)
-        for other in setup.others:
-            call = Call(setup.others_level, other.rows, other.signature)
-            self.loop.at(other.time, self.executor.enqueue, call)
+            self.loop.at(self._next_arrival[0], self._arrive)
 
     def run(self, until: int | None = None) -> None:
         """Run to the end, or to ``until`` ns."""
         self.loop.run(until)
 
+    def _reaching(self, arrivals: Iterable[Arrival]) -> Iterator[tuple[int, Arrival]]:
+        """Requests with the time at which they reach the router; none overtakes another."""
+        reached, draw = 0, self._delays.request.draw
+        for arrival in arrivals:
+            reached = max(reached, arrival.time + draw(self._callers))
+            yield reached, arrival
+
     def _arrive(self, _: Any) -> None:
         now = self.loop.now
         requests = []
-        arrival = self._next_arrival
-        while arrival is not None and arrival.time <= now:
+        following = self._next_arrival
+        while following is not None and following[0] <= now:
+            arrival = following[1]
             number = len(self.arrived)
             self.arrived.append(arrival.time)
             self.answered.append(-1)
             self.class_names.append(arrival.class_name)
+            self.rows.append(arrival.rows)
             self.outcomes.append(None)
             requests.append(Request(number, arrival.class_name, arrival.rows, arrival.signature, arrival.timeout))
             if arrival.cancel_after:
                 self.loop.at(now + arrival.cancel_after, self._cancel, number)
-            arrival = next(self._arrivals, None)
-        self._next_arrival = arrival
-        if arrival is not None:
-            self.loop.at(arrival.time, self._arrive)
+            following = next(self._arrivals, None)
+        self._next_arrival = following
+        if following is not None:
+            self.loop.at(following[0], self._arrive)
         self.scheduler.submit(requests, now)
         self._advance()
 
@@ -193,7 +231,7 @@ class Simulation:
                 if self.outcomes[action.request_id] is not None:
                     raise RuntimeError(f"request {action.request_id} ended twice")
                 self.outcomes[action.request_id] = action.outcome
-                self.answered[action.request_id] = now
+                self.answered[action.request_id] = now + self._delays.answer.draw(self._callers)
         wakeup = self.scheduler.next_wakeup()
         if wakeup is not None and (self._timer_at is None or wakeup < self._timer_at):
             self._timer_at = wakeup
@@ -216,19 +254,22 @@ class Simulation:
     def _start(self, dispatch: Dispatch) -> None:
         now = self.loop.now
         self.scheduler.called(dispatch.id, now)
-        call = Call(dispatch.level, dispatch.rows, dispatch.signature, dispatch)
+        call = Call(dispatch.level, dispatch.rows, dispatch.signature, (self, dispatch))
         self.loop.at(now + self._delays.call.draw(self._transport), self.executor.enqueue, call)
 
-    def _batch_ended(self, calls: list[Call]) -> None:
-        now = self.loop.now
-        for call in calls:
-            if call.owner is None:
-                continue
-            fate = ANSWERED if self._setup.fate is None else self._setup.fate(call.owner, self._fates)
-            if fate.extra_delay is not None:
-                arrival = now + self._delays.reply.draw(self._transport) + fate.extra_delay
-                self.loop.at(arrival, self._reply, (call.owner, fate.error))
+    def _ended(self, dispatch: Dispatch) -> None:
+        fate = ANSWERED if self._setup.fate is None else self._setup.fate(dispatch, self._fates)
+        if fate.extra_delay is not None:
+            arrival = self.loop.now + self._delays.reply.draw(self._transport) + fate.extra_delay
+            self.loop.at(arrival, self._reply, (dispatch, fate.error))
 
     def _reply(self, answer: tuple[Dispatch, RequestError | None]) -> None:
         self.scheduler.completed(answer[0].id, self.loop.now, answer[1])
         self._advance()
+
+
+def _batch_ended(calls: list[Call]) -> None:
+    for call in calls:
+        if call.owner is not None:
+            sender, dispatch = call.owner
+            sender._ended(dispatch)
