@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+import chart_svg
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import result_file
 from priority_router.ops.bench import report
@@ -25,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 DEFINITION = ("executor", "loads", "in_flight", "direct", "aims")
 """What a measured scenario must have in common with the scenario as it is now."""
+
+CHART: Final = "chart-"
+"""How the name of a section begins that is the chart of a policy."""
 
 HOOK_COLUMNS: Final = {
     "idle_cpu_percent": "idle",
@@ -84,6 +88,11 @@ def lateness() -> Document:
 def simulated() -> Document:
     """What scripts/judge wrote."""
     return read("simulated.json", "scripts/judge", comparison.SCHEMA)
+
+
+def policy_charts() -> Document:
+    """What scripts/policy_charts.py wrote."""
+    return read("policy-charts.json", "scripts/policy_charts.py", result_file.CHARTS_SCHEMA)
 
 
 def demo() -> Document:
@@ -292,6 +301,17 @@ def demo_section() -> Iterator[str]:
     yield from ("```console", "$ scripts/demo", record.from_json(demo()).printed(), "```")
 
 
+def chart_section(name: str) -> Iterator[str]:
+    """The chart of a policy, with what it shows in words and what was simulated."""
+    document = policy_charts()
+    if name not in document["charts"]:
+        raise ResultsError(f"no chart {name!r}; there are {', '.join(document['charts'])}")
+    chart = document["charts"][name]
+    yield f"![{chart_svg.in_words(chart)}](charts/{name}.svg)"
+    yield ""
+    yield f"{chart['conditions']} Simulated, {document['seconds']} s. `scripts/policy_charts.py {name}`"
+
+
 SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "aims": aims_section,
     "summary": summary_section,
@@ -309,6 +329,8 @@ def section(name: str) -> str:
     """The text of one section."""
     if name in SECTIONS:
         return "\n".join(SECTIONS[name]()) + "\n"
+    if name.startswith(CHART):
+        return "\n".join(chart_section(name.removeprefix(CHART))) + "\n"
     if name in SCENARIOS:
         return "\n".join(scenario_section(load(name))) + "\n"
     raise ResultsError(f"no section {name!r}; there are {', '.join((*SCENARIOS, *SECTIONS))}")

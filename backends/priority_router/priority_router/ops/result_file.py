@@ -20,6 +20,9 @@ HOOKS_SCHEMA: Final = "priority-router-hooks/1"
 LATENESS_SCHEMA: Final = "priority-router-lateness/1"
 """Likewise of scripts/measure_lateness.py."""
 
+CHARTS_SCHEMA: Final = "priority-router-policy-charts/1"
+"""Likewise of scripts/policy_charts.py."""
+
 
 def check_writable(path: Path) -> None:
     """Refuses a path that `write` could not write.
