@@ -111,9 +111,10 @@ def most_started_past(scenario: Scenario, levels: bool, seconds: int) -> int:
 
     def note(calls: list[Call]) -> None:
         for call in calls:
-            if simulation.class_names[call.owner.parts[0].request_id] != "online":
+            _, dispatch = call.owner
+            if simulation.class_names[dispatch.parts[0].request_id] != "online":
                 less_urgent.append(simulation.loop.now)
-            for part in call.owner.parts:
+            for part in dispatch.parts:
                 started_at.setdefault(part.request_id, simulation.loop.now)
 
     simulation.executor.on_batch_start = note

@@ -158,13 +158,13 @@ def run(
     def note(calls: list[Call]) -> None:
         for call in calls:
             if call.owner is not None:
-                for part in call.owner.parts:
+                for part in call.owner[1].parts:
                     played.executed.setdefault(part.request_id, []).append((part.first_row, part.rows))
 
     ended = simulation.executor.on_batch_end
 
     def take(calls: list[Call]) -> None:
-        played.taken += [(call.owner, call.start, simulation.loop.now) for call in calls if call.owner is not None]
+        played.taken += [(call.owner[1], call.start, simulation.loop.now) for call in calls if call.owner is not None]
         ended(calls)
 
     simulation.executor.on_batch_start = note
