@@ -126,7 +126,7 @@ def play(
         now = simulation.loop.now
         for call in calls:
             if call.start >= WARM_UP:
-                for part in call.owner.parts:
+                for part in call.owner[1].parts:
                     name = simulation.class_names[part.request_id]
                     finished[name] = finished.get(name, 0) + part.rows
                     taken[name] = taken.get(name, 0.0) + (now - call.start) * part.rows / sum(one.rows for one in calls)

@@ -81,7 +81,6 @@ class Call:
         signature: neighbours with equal ones merge.
         owner: whatever the sender wants back.
         start: ns when its batch started, -1 before.
-        sender: to whom it goes back.
     """
 
     level: int
@@ -89,7 +88,6 @@ class Call:
     signature: Hashable
     owner: Any = None
     start: int = -1
-    sender: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,7 +254,7 @@ class Simulation:
     def _start(self, dispatch: Dispatch) -> None:
         now = self.loop.now
         self.scheduler.called(dispatch.id, now)
-        call = Call(dispatch.level, dispatch.rows, dispatch.signature, dispatch, sender=self)
+        call = Call(dispatch.level, dispatch.rows, dispatch.signature, (self, dispatch))
         self.loop.at(now + self._delays.call.draw(self._transport), self.executor.enqueue, call)
 
     def _ended(self, dispatch: Dispatch) -> None:
@@ -270,5 +270,6 @@ class Simulation:
 
 def _batch_ended(calls: list[Call]) -> None:
     for call in calls:
-        if call.sender is not None:
-            call.sender._ended(call.owner)
+        if call.owner is not None:
+            sender, dispatch = call.owner
+            sender._ended(dispatch)
