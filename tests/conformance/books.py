@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from priority_router.core.values import Dispatch, Order, Request, SchedulingPolicy, TrafficClass
+from conformance.tenant_books import TenantBooks
+from priority_router.core.values import Dispatch, FairBy, Order, Request, SchedulingPolicy, TrafficClass
 
 
 class Foul(AssertionError):
@@ -34,6 +35,8 @@ class Record:
     answered_rows: int = 0
     delayed: bool = False
     promoted_to: int | None = None
+    expired: int = 0
+    account: Hashable = None
     turn: int = field(init=False)
     turn_alike: int = field(init=False)
 
@@ -59,7 +62,11 @@ class Record:
 
     @property
     def by_deadline(self) -> bool:
-        return self.traffic_class.order is Order.DEADLINE and self.promoted_to is None
+        return self.traffic_class.order is Order.DEADLINE and self.promoted_to is None and not self.delayed
+
+    @property
+    def fair(self) -> bool:
+        return self.traffic_class.fair_by is FairBy.TENANT and self.promoted_to is None
 
 
 Records = OrderedDict[int, Record]
@@ -78,7 +85,7 @@ class Line:
 
     def remove(self, record: Record, served: bool) -> None:
         alike = self.alike[record.request.signature]
-        if served and not record.delayed and record.by_deadline:  # it takes the first turn of its class
+        if served and (record.by_deadline or record.fair):  # it takes the first turn of its class
             first = min((each for each in self.everyone.values() if each.queue == record.queue), key=_turn)
             first.turn = record.turn
             first = min((each for each in alike.values() if each.queue == record.queue), key=_turn_alike)
@@ -99,7 +106,9 @@ class Lines:
     def __init__(self, policy: SchedulingPolicy) -> None:
         levels = sorted({each.level for each in policy.classes})
         self._lines = {(level, delayed): Line() for level in levels for delayed in (False, True)}
-        self._mixed = any(each.order is Order.DEADLINE or each.max_wait for each in policy.classes)
+        self.tenants = TenantBooks(policy)
+        self._delays = 0
+        self._mixed = self.tenants or any(each.order is Order.DEADLINE or each.max_wait for each in policy.classes)
 
     def add(self, record: Record) -> None:
         self._lines[record.lane].add(record)
@@ -113,6 +122,13 @@ class Lines:
         record.turn = record.turn_alike = record.place
         self.add(record)
 
+    def delay(self, record: Record) -> None:
+        self.remove(record)
+        self._delays += 1
+        record.delayed, record.expired = True, self._delays
+        record.turn = record.turn_alike = record.expired
+        self.add(record)
+
     def holds(self, record: Record) -> bool:
         return record.request.id in self._lines[record.lane].everyone
 
@@ -121,39 +137,44 @@ class Lines:
             yield from line.everyone.values()
 
     def first(self) -> Record | None:
-        for (_, delayed), line in self._lines.items():
+        for line in self._lines.values():
             if line.everyone:
-                return next(self._served(line.everyone, delayed, _turn))
+                return next(self._served(line.everyone, _turn))
         return None
 
     def first_of(self, name: str) -> Record | None:
         """Whom a class sends first."""
         for promoted in (True, False):
-            for (_, delayed), line in self._lines.items():
+            for line in self._lines.values():
                 own = [each for each in line.everyone.values() if each.queue == (name, promoted)]
                 if own:
-                    return own[0] if delayed else min(own, key=_place)
+                    return next(self._taken(own))
         return None
 
     def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:
         """Level by level, those of one signature."""
-        for (level, delayed), line in self._lines.items():
-            yield level, self._served(line.alike.get(signature, OrderedDict()), delayed, _turn_alike)
+        for (level, _), line in self._lines.items():
+            yield level, self._served(line.alike.get(signature, OrderedDict()), _turn_alike)
 
-    def _served(self, records: Records, delayed: bool, turn: Callable[[Record], int]) -> Iterator[Record]:
-        """Turns go by arrival, or by expiry; a class that is ordered by deadline sends another than the one it is."""
-        if delayed or not self._mixed:
+    def _served(self, records: Records, turn: Callable[[Record], int]) -> Iterator[Record]:
+        """Turns go by arrival, or by expiry; a class may send another than the one whose turn it is."""
+        if not self._mixed:
             return iter(records.values())
         own: dict[tuple[str, bool], list[Record]] = {}
         for record in records.values():
             own.setdefault(record.queue, []).append(record)
-        taken = {queue: iter(sorted(those, key=_place)) for queue, those in own.items()}
+        taken = {queue: self._taken(those) for queue, those in own.items()}
         return (next(taken[record.queue]) for record in sorted(records.values(), key=turn))
+
+    def _taken(self, own: list[Record]) -> Iterator[Record]:
+        """Those of one class in its own order."""
+        charges = self.tenants.of(own[0].traffic_class) if own[0].fair else None
+        return iter(sorted(own, key=_place)) if charges is None else charges.order(own, _place)
 
 
 def _place(record: Record) -> tuple[float, int]:
     deadline = record.deadline if record.by_deadline and record.deadline is not None else math.inf
-    return (deadline, record.place)
+    return (deadline, record.expired if record.delayed else record.place)
 
 
 def replay_joins(lines: Lines, dispatch: Dispatch, records: list[Record], max_batch_size: int) -> None:

@@ -23,7 +23,7 @@ from priority_router.core.values import SchedulingPolicy, TrafficClass
 
 @removed(0, "order by deadline", "a_class_by_deadline_serves_the_earliest_first")
 def _(patch: Patch) -> None:
-    patch.setattr(lines, "_QUEUES", dict.fromkeys(lines._QUEUES, lines._Arrivals))
+    patch.setattr(lines, "_QUEUES", dict.fromkeys(lines._QUEUES, lines.ByArrival))
 
 
 @removed(0, "turns by arrival", "the_order_inside_a_class_takes_no_turn_from_another")
@@ -31,7 +31,7 @@ def _(patch: Patch) -> None:
     def keep(self: Any, entry: Any, turn: int) -> None:
         self.leave(entry, turn)
 
-    patch.setattr(lines._Deadlines, "serve", keep)
+    patch.setattr(lines._ByDeadline, "serve", keep)
 
 
 # Bounded blocking.

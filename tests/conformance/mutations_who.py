@@ -32,7 +32,7 @@ def _(patch: Patch) -> None:
 
 @removed(1, "the oldest of a level first", LAWS, "head")
 def _(patch: Patch) -> None:
-    patch.setattr(lines._Arrivals, "first", lambda self: next(reversed(self._turns.values())))
+    patch.setattr(lines.ByArrival, "first", lambda self: next(reversed(self._turns.values())))
 
 
 @removed(1, "only equal signatures join", LAWS, "joins")

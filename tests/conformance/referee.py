@@ -9,7 +9,8 @@ The laws, at every ``advance``:
 
 head        a dispatch is headed by the first request of the most urgent level with work; a level serves its unexpired
             requests in order of arrival, then the delayed ones in the order in which they expired. A class with
-            order = "deadline" takes its turns among the unexpired in order of deadline. Who has waited max_wait stands
+            order = "deadline" takes its turns among the unexpired in order of deadline, one with fair_by = "tenant"
+            in order of what its tenants were charged, and inside a tenant in its own. Who has waited max_wait stands
             in the most urgent level by its arrival. A class with min_share may send its first at any time, at its own
             or at the most urgent level; how often is judged by test_policy_laws.
 joins       those who join have the head's signature and come in the same order; at each level the first that is left
@@ -168,11 +169,22 @@ class Referee:
         if not claimed:
             replay_joins(self._lines, dispatch, records, room)
         self._check_ahead(dispatch)
+        self._charge(dispatch, records)
         for part, record in zip(dispatch.parts, records, strict=True):
             record.sent_rows += part.rows
             if not record.unsent:
                 self._leave(record, served=True)
         self._flying[dispatch.id] = (dispatch, now)
+
+    def _charge(self, dispatch: Dispatch, records: list[Record]) -> None:
+        """Tenants pay what the scheduler expects the dispatch to take: of all that it learned, the one thing used."""
+        if self._lines.tenants:
+            estimate = self.scheduler._executor.flights[dispatch.id].estimate  # type: ignore[attr-defined]
+            row_time = 1.0 if estimate is None else estimate / dispatch.rows
+            for part, record in zip(dispatch.parts, records, strict=True):
+                charges = self._lines.tenants.of(record.traffic_class)
+                if charges is not None:
+                    charges.charge(record.account, part.rows, row_time)
 
     def _check_ahead(self, dispatch: Dispatch) -> None:
         instances, flying = self.policy.instances, len(self._flying)
@@ -276,11 +288,17 @@ class Referee:
         return record
 
     def _enter(self, record: Record) -> None:
+        charges = self._lines.tenants.of(record.traffic_class)
+        if charges is not None:
+            record.account = charges.begins(record.request.tenant)
         self._lines.add(record)
         self._waiting[record.traffic_class.name] += 1
 
     def _leave(self, record: Record, *, served: bool = False) -> None:
         self._lines.remove(record, served=served)
+        charges = self._lines.tenants.of(record.traffic_class)
+        if charges is not None:
+            charges.ends(record.account)
         self._waiting[record.traffic_class.name] -= 1
 
     def _has_budget(self, record: Record) -> bool:
@@ -349,9 +367,7 @@ class Referee:
             if record.traffic_class.timeout_action is TimeoutAction.REJECT:
                 self._end_soon(record, Outcome.TIMEOUT)
             elif record.promoted_to is None:
-                self._lines.remove(record)
-                record.delayed = True
-                self._lines.add(record)
+                self._lines.delay(record)
 
 
 def _bytes(records: Iterable[Record], *, begun: bool = True) -> int:

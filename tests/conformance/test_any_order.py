@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.values import (
+    FairBy,
     Finish,
     Order,
     Request,
@@ -47,12 +48,19 @@ CLASSES = st.lists(
         min_share=st.sampled_from((0.0, 0.0, 0.1, 0.25)),
         max_queue_bytes=st.sampled_from((0, 0, 0, 10, 40)),
         max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
+        fair_by=st.sampled_from(FairBy),
     ),
     min_size=1,
     max_size=4,
 )
 REQUESTS = st.lists(
-    st.tuples(st.integers(0, 3), st.sampled_from((1, 1, 1, 2, 3, 9)), st.sampled_from("abb"), st.sampled_from((0, 30))),
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from((1, 1, 1, 2, 3, 9)),
+        st.sampled_from("abb"),
+        st.sampled_from((0, 30)),
+        st.sampled_from(("", "x", "x", "y")),
+    ),
     min_size=1,
     max_size=8,
 )
@@ -111,12 +119,12 @@ class Calls(RuleBasedStateMachine):
         self.flying = [dispatch for dispatch in self.flying if dispatch not in gone]
 
     @rule(requests=REQUESTS)
-    def submit(self, requests: list[tuple[int, int, str, int]]) -> None:
+    def submit(self, requests: list[tuple[int, int, str, int, str]]) -> None:
         made = []
-        for which, rows, signature, timeout in requests:
+        for which, rows, signature, timeout, tenant in requests:
             name = self.policy.classes[which % len(self.policy.classes)].name
             rows = rows if self.policy.max_batch_size else 1
-            made.append(Request(self.requests, name, rows, signature, timeout * MS, 3 * rows))
+            made.append(Request(self.requests, name, rows, signature, timeout * MS, 3 * rows, tenant))
             self.requests += 1
         self.referee.submit(made, self.now)
         self.decide()

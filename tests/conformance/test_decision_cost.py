@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conformance.worlds import MIXES, MS
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import SECOND, Order, Request, SchedulingPolicy, Send, TrafficClass
+from priority_router.core.values import SECOND, FairBy, Order, Request, SchedulingPolicy, Send, TrafficClass
 from priority_router.ops.simulate.arrivals import SignatureMix
 from priority_router.ops.simulate.executor import ServiceTimes
 
@@ -20,7 +20,13 @@ CLASSES = (
     TrafficClass("online", 1, default_timeout=AGE),
     TrafficClass("batch", 2, max_queue_size=10_000_000, default_timeout=AGE),
 )
-POLICIES: dict[str, Any] = {"order": Order.DEADLINE, "max_blocking": 30 * MS, "max_wait": AGE, "min_share": 0.5}
+POLICIES: dict[str, Any] = {
+    "order": Order.DEADLINE,
+    "max_blocking": 30 * MS,
+    "max_wait": AGE,
+    "min_share": 0.5,
+    "fair_by": FairBy.TENANT,
+}
 TIMES = ServiceTimes(20 * MS, 1 * MS, spread=0.05)
 
 
@@ -31,11 +37,17 @@ class Steady:
     """
 
     def __init__(
-        self, queued: int, max_batch_size: int, mix: SignatureMix, classes: tuple[TrafficClass, ...] = CLASSES
+        self,
+        queued: int,
+        max_batch_size: int,
+        mix: SignatureMix,
+        classes: tuple[TrafficClass, ...] = CLASSES,
+        tenants: int = 1,
     ) -> None:
         self.rng = random.Random(1)
         self.mix = mix
         self.most_rows = max_batch_size // 2
+        self.tenants = tenants
         self.scheduler = Scheduler(SchedulingPolicy(classes, max_batch_size=max_batch_size))
         self.now = 0
         self.issued = 0
@@ -49,7 +61,14 @@ class Steady:
         first, self.issued = self.issued, self.issued + len(class_names)
         self.scheduler.submit(
             [
-                Request(number, name, self.rng.randint(1, self.most_rows), self.mix(self.rng), self.rng.randint(1, AGE))
+                Request(
+                    number,
+                    name,
+                    self.rng.randint(1, self.most_rows),
+                    self.mix(self.rng),
+                    self.rng.randint(1, AGE),
+                    tenant=f"tenant {self.rng.randrange(self.tenants)}",
+                )
                 for number, name in enumerate(class_names, start=first)
             ],
             self.now,
@@ -99,7 +118,9 @@ def test_a_decision_for_1024_rows_costs_at_most_3_times_one_for_4(mix: str) -> N
 
 @pytest.mark.parametrize("mix", MIXES)
 def test_it_costs_no_more_with_every_policy(mix: str) -> None:
-    """Each of docs/policies.md, on both classes."""
+    """Each of docs/policies.md, on both classes; and 10,000 tenants, more than have queues of their own."""
     classes = tuple(replace(each, **POLICIES) for each in CLASSES)
-    short, long = (Steady(queued, 32, MIXES[mix](), classes) for queued in (100, 100_000))
+    short, long = (
+        Steady(queued, 32, MIXES[mix](), classes, tenants) for queued, tenants in ((100, 10), (100_000, 10_000))
+    )
     assert ratio(long, short) <= 3

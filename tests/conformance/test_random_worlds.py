@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from conformance.worlds import MIXES, MS, TIMES, answered_mostly, check_end, run
-from priority_router.core.values import SECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import SECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.ops.simulate.arrivals import Stream, rows_up_to
 from priority_router.ops.simulate.clock import Delay
 from priority_router.ops.simulate.executor import ExecutorShape
@@ -53,10 +53,21 @@ def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPol
             max_blocking=rng.choice((0, 0, 10 * MS, 60 * MS)),
             max_wait=rng.choice((0, 0, 100 * MS, 500 * MS)),
             min_share=rng.choice((0.0, 0.0, 0.05, 1 / len(policy.classes))),
+            fair_by=rng.choice(tuple(FairBy)),
         )
         for each in policy.classes
     )
     return replace(policy, classes=classes)
+
+
+def by_tenant(streams: list[Stream]) -> list[Stream]:
+    """The same traffic, by four tenants, of whom one sends more than half."""
+    shares = {"": 0.1, "flood": 0.6, "often": 0.2, "seldom": 0.1}
+    return [
+        replace(stream, tenant=tenant, rate=share * stream.rate)
+        for stream in streams
+        for tenant, share in shares.items()
+    ]
 
 
 def draw_streams(rng: random.Random, policy: SchedulingPolicy, rows_per_second: float) -> list[Stream]:
@@ -96,7 +107,8 @@ def check(seed: int, requests: int, *, policies: bool = False) -> None:
         rng.choice((NO_DELAYS, USUAL_DELAYS, SLOW_WAYS)),
         fate=rng.choice((None, answered_mostly)),
     )
-    check_end(run(policy, setup, draw_streams(rng, policy, capacity), requests, seed))
+    streams = draw_streams(rng, policy, capacity)
+    check_end(run(policy, setup, by_tenant(streams) if policies else streams, requests, seed))
 
 
 @pytest.mark.parametrize("seed", [*range(60), 10427, 10539])

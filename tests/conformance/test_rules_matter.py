@@ -8,9 +8,11 @@ import re
 import pytest
 from conformance import (  # noqa: F401 - they enter what they hold
     checks_policy,
+    checks_tenants,
     checks_when,
     measurements,
     mutations_policy,
+    mutations_tenants,
     mutations_when,
 )
 from conformance.checks import CHECKS

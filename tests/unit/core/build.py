@@ -27,14 +27,14 @@ class Bench:
         self.sent: list[Dispatch] = []
         self.names: list[str] = []
 
-    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0, size=0):
+    def submit(self, *class_names, rows=1, signature="s", timeout_ms=0, size=0, tenant=""):
         """Submit one request per name, together; returns their ids."""
         ids = list(range(self.next_id, self.next_id + len(class_names)))
         self.next_id += len(class_names)
         self.names += class_names
         self.scheduler.submit(
             [
-                Request(i, name, rows, signature, timeout_ms * MS, size)
+                Request(i, name, rows, signature, timeout_ms * MS, size, tenant)
                 for i, name in zip(ids, class_names, strict=True)
             ],
             self.now,

@@ -8,12 +8,14 @@ Every operation costs the number of classes of a level and at most the logarithm
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from operator import itemgetter
 
+from priority_router.core.ledger import Ledger
 from priority_router.core.lines import Entry, Line
-from priority_router.core.values import SchedulingPolicy, TrafficClass
+from priority_router.core.tenants import fair_queue
+from priority_router.core.values import FairBy, Order, SchedulingPolicy, TrafficClass
 
 
 class Lane:
@@ -29,10 +31,12 @@ class Lane:
 
     __slots__ = ("_first", "delayed", "fresh", "level", "promoted")
 
-    def __init__(self, level: int, classes: Iterable[TrafficClass], promoted: Iterable[str]) -> None:
+    def __init__(
+        self, level: int, classes: Sequence[TrafficClass], promoted: Iterable[str], ledgers: Mapping[str, Ledger]
+    ) -> None:
         self.level = level
-        self.fresh = {each.name: Line(each.order) for each in classes}
-        self.delayed = {name: Line() for name in self.fresh}
+        self.fresh = {each.name: _line(each.order, ledgers.get(each.name)) for each in classes}
+        self.delayed = {each.name: _line(Order.ARRIVAL, ledgers.get(each.name)) for each in classes}
         self.promoted = {name: Line() for name in promoted}
         self._first = [*self.fresh.values(), *self.promoted.values()]
 
@@ -55,9 +59,15 @@ class Lanes:
 
     def __init__(self, policy: SchedulingPolicy) -> None:
         levels = sorted({c.level for c in policy.classes})
+        self._ledgers = {c.name: Ledger() for c in policy.classes if c.fair_by is FairBy.TENANT}
         aging = [c.name for c in policy.classes if c.max_wait]
         self._lanes = [
-            Lane(level, [c for c in policy.classes if c.level == level], aging if level == levels[0] else ())
+            Lane(
+                level,
+                [c for c in policy.classes if c.level == level],
+                aging if level == levels[0] else (),
+                self._ledgers,
+            )
             for level in levels
         ]
         self._by_level = {lane.level: lane for lane in self._lanes}
@@ -102,10 +112,21 @@ class Lanes:
 
     def add(self, entry: Entry) -> None:
         """Queue a new request at the end of its class."""
+        ledger = self._ledgers.get(entry.traffic_class.name)
+        if ledger is not None:
+            entry.account = ledger.begins(entry.request.tenant)
         self._by_level[entry.level].fresh[entry.traffic_class.name].add(entry, entry.sequence)
         self.waiting[entry.traffic_class.name] += 1
         self.waiting_bytes[entry.traffic_class.name] += entry.request.size
         self._count += 1
+
+    def charge(self, picks: Iterable[tuple[Entry, int]], row_time: float) -> None:
+        """Let the tenants of those who wait pay for rows that are sent, ns each, before any is taken out."""
+        if self._ledgers:
+            for entry, rows in picks:
+                ledger = self._ledgers.get(entry.traffic_class.name)
+                if ledger is not None:
+                    ledger.charge(entry.account, rows, row_time)
 
     def serve(self, entry: Entry) -> None:
         """Take out a request whose last row is sent, and free its place in its class."""
@@ -133,6 +154,13 @@ class Lanes:
         self.waiting[entry.traffic_class.name] -= 1
         self.waiting_bytes[entry.traffic_class.name] -= entry.request.size
         self._count -= 1
+        ledger = self._ledgers.get(entry.traffic_class.name)
+        if ledger is not None:
+            ledger.ends(entry.account)
+
+
+def _line(order: Order, ledger: Ledger | None) -> Line:
+    return Line(order) if ledger is None else Line(queue=fair_queue(ledger, order))
 
 
 def _first(lines: Iterable[Line]) -> Entry | None:

@@ -2,17 +2,19 @@
 """One request inside the scheduler, and the line that one class's requests stand in.
 
 Law: order inside one class. A line gives out turns, in order of arrival, and says whom the class sends at each: where
-the class is ordered by arrival the one who arrived, else the one with the earliest deadline. So a class's own order
-changes nothing for the others.
+the class is ordered by arrival the one who arrived, else the one with the earliest deadline or, of a class that is
+shared, whom ``tenants`` says. So a class's own order changes nothing for the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from operator import itemgetter
+from typing import Any
 
+from priority_router.core.ledger import Account
 from priority_router.core.ordered import Ordered
 from priority_router.core.values import Order, Request, TrafficClass
 
@@ -32,14 +34,18 @@ class Entry:
         line: where it waits, or waited last.
         turn: its place in that line, which it keeps between its parts.
         turn_alike: the same among those of its signature.
+        place: the turn with which it came into that line.
+        account: who pays for it, where its class is shared by tenant.
     """
 
     __slots__ = (
+        "account",
         "arrived",
         "deadline",
         "level",
         "line",
         "next_row",
+        "place",
         "promoted",
         "request",
         "sequence",
@@ -51,7 +57,9 @@ class Entry:
         "unanswered",
     )
 
+    account: Account
     line: Line
+    place: int
     turn: int
     turn_alike: int
 
@@ -73,7 +81,20 @@ class Entry:
         return self.request.rows - self.next_row
 
 
-class _Arrivals:
+def by_arrival(entry: Entry) -> tuple[Any, ...]:
+    """Ascending in order of arrival in the line; different for any two."""
+    return (0, entry.place, entry)
+
+
+def by_deadline(entry: Entry) -> tuple[Any, ...]:
+    """Ascending by deadline, then arrival; who has no deadline comes last."""
+    return (math.inf if entry.deadline is None else entry.deadline, entry.sequence, entry)
+
+
+ORDERS: dict[Order, Callable[[Entry], tuple[Any, ...]]] = {Order.ARRIVAL: by_arrival, Order.DEADLINE: by_deadline}
+
+
+class ByArrival:
     """Entries by turn, each at its own."""
 
     __slots__ = ("_turns",)
@@ -99,20 +120,37 @@ class _Arrivals:
         return None
 
     def turn(self) -> int:
+        """The earliest turn; somebody must wait."""
         return next(iter(self._turns))
 
     def first(self) -> Entry:
+        """Who takes it."""
         return next(iter(self._turns.values()))
 
     def turns(self) -> Iterator[tuple[int, Entry]]:
+        """All turns, and who takes each; do not change the queue while iterating."""
         return iter(self._turns.items())
 
 
-class _Deadlines(_Arrivals):
-    """The same turns, taken by deadline, then arrival; who has no deadline comes last.
+class Reordered(ByArrival):
+    """The same turns, taken by others than those who brought them.
 
     Whoever is served uses up the earliest turn, and leaves its own to the one whose turn that was.
     """
+
+    __slots__ = ()
+
+    def serve(self, entry: Entry, turn: int) -> tuple[Entry, int] | None:
+        """As above."""
+        _, passed = self._turns.popitem(last=False)
+        if passed is entry:
+            return None
+        self._turns[turn] = passed  # in the place that it has, so the turns stay in order
+        return passed, turn
+
+
+class _ByDeadline(Reordered):
+    """The turns taken by deadline."""
 
     __slots__ = ("_order",)
 
@@ -122,19 +160,15 @@ class _Deadlines(_Arrivals):
 
     def add(self, entry: Entry, turn: int) -> None:
         super().add(entry, turn)
-        self._order.add(self._place(entry))
+        self._order.add(by_deadline(entry))
 
     def leave(self, entry: Entry, turn: int) -> None:
         super().leave(entry, turn)
-        self._order.remove(self._place(entry))
+        self._order.remove(by_deadline(entry))
 
     def serve(self, entry: Entry, turn: int) -> tuple[Entry, int] | None:
-        self._order.remove(self._place(entry))
-        _, passed = self._turns.popitem(last=False)
-        if passed is entry:
-            return None
-        self._turns[turn] = passed  # in the place that it has, so the turns stay in order
-        return passed, turn
+        self._order.remove(by_deadline(entry))
+        return super().serve(entry, turn)
 
     def first(self) -> Entry:
         entry: Entry = self._order.first()[2]
@@ -143,12 +177,8 @@ class _Deadlines(_Arrivals):
     def turns(self) -> Iterator[tuple[int, Entry]]:
         return zip(self._turns, map(itemgetter(2), self._order), strict=True)
 
-    @staticmethod
-    def _place(entry: Entry) -> tuple[float, int, Entry]:
-        return (math.inf if entry.deadline is None else entry.deadline, entry.sequence, entry)
 
-
-_QUEUES = {Order.ARRIVAL: _Arrivals, Order.DEADLINE: _Deadlines}
+_QUEUES: dict[Order, Callable[[], ByArrival]] = {Order.ARRIVAL: ByArrival, Order.DEADLINE: _ByDeadline}
 
 
 class Line:
@@ -156,17 +186,18 @@ class Line:
 
     __slots__ = ("_all", "_by_signature", "_queue")
 
-    def __init__(self, order: Order = Order.ARRIVAL) -> None:
-        self._queue = _QUEUES[order]
+    def __init__(self, order: Order = Order.ARRIVAL, queue: Callable[[], ByArrival] | None = None) -> None:
+        """Starts empty; ``queue`` makes the queues in place of those that the order asks for."""
+        self._queue = _QUEUES[order] if queue is None else queue
         self._all = self._queue()
-        self._by_signature: dict[Hashable, _Arrivals] = {}
+        self._by_signature: dict[Hashable, ByArrival] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
     def add(self, entry: Entry, turn: int) -> None:
         """Let the entry wait here; its turn is later than every other's."""
-        entry.line, entry.turn, entry.turn_alike = self, turn, turn
+        entry.line, entry.place, entry.turn, entry.turn_alike = self, turn, turn, turn
         self._all.add(entry, turn)
         same = self._by_signature.get(entry.request.signature)
         if same is None:

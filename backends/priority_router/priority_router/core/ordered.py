@@ -24,6 +24,9 @@ class Ordered:
         self._lists: list[list[tuple[Any, ...]]] = []
         self._last: list[tuple[Any, ...]] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._lists)
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Items in order; do not change them while iterating."""
         for items in self._lists:

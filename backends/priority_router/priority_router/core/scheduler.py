@@ -223,6 +223,8 @@ class Scheduler:
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
         parts = []
         rows_of: dict[str, int] = {}
+        estimate = self._executor.times.estimate(batch.head.request.signature, batch.rows)
+        self._lanes.charge(batch.picks, 1.0 if estimate is None else estimate / batch.rows)
         for entry, rows in batch.picks:
             name = entry.traffic_class.name
             rows_of[name] = rows_of.get(name, 0) + rows

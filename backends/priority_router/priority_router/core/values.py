@@ -32,6 +32,13 @@ class Order(enum.Enum):
     DEADLINE = "deadline"
 
 
+class FairBy(enum.Enum):
+    """Between whom a class is shared."""
+
+    NONE = "none"
+    TENANT = "tenant"
+
+
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
     """One class of traffic.
@@ -48,6 +55,7 @@ class TrafficClass:
         max_wait: ns after which a waiting request is as urgent as the most urgent level; 0 = never.
         min_share: share of the executor's time that the class gets at least while it has work; all together at most 1.
         max_queue_bytes: bytes of the requests that may wait; 0 = unlimited.
+        fair_by: TENANT: each tenant with work gets the same of the class's time; ``order`` then holds inside a tenant.
     """
 
     name: str
@@ -61,6 +69,7 @@ class TrafficClass:
     max_wait: int = 0
     min_share: float = 0.0
     max_queue_bytes: int = 0
+    fair_by: FairBy = FairBy.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ class Request:
         signature: equal signatures may be joined (names, dtypes, shapes without the batch axis).
         timeout: the caller's own queue timeout in ns; 0 = none given.
         size: bytes that are held for it while it waits.
+        tenant: on whose behalf it comes; any text, of which there may be any number.
     """
 
     id: int
@@ -111,6 +121,7 @@ class Request:
     signature: Hashable
     timeout: int = 0
     size: int = 0
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,16 @@ class Simulation:
             self.class_names.append(arrival.class_name)
             self.rows.append(arrival.rows)
             self.outcomes.append(None)
-            requests.append(Request(number, arrival.class_name, arrival.rows, arrival.signature, arrival.timeout))
+            requests.append(
+                Request(
+                    number,
+                    arrival.class_name,
+                    arrival.rows,
+                    arrival.signature,
+                    arrival.timeout,
+                    tenant=arrival.tenant,
+                )
+            )
             if arrival.cancel_after:
                 self.loop.at(now + arrival.cancel_after, self._cancel, number)
             following = next(self._arrivals, None)
