@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from conformance.checks import check
 from conformance.worlds import answered_mostly, run
 from priority_router.core import ledger
@@ -223,8 +224,8 @@ def time_that_others_could_not_use_is_not_held_against_a_tenant() -> None:
 
 @check
 def names_without_end_take_no_more_queues_than_there_may_be(most: int = 8) -> None:
-    kept, ledger.MOST_TENANTS = ledger.MOST_TENANTS, most
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "MOST_TENANTS", most)
         bench = Tenants()
         for number in range(2000):
             bench.come(f"t{number}")
@@ -233,26 +234,22 @@ def names_without_end_take_no_more_queues_than_there_may_be(most: int = 8) -> No
         bench.run(1500)
         assert len(books._accounts) <= most + ledger.SHARED_ACCOUNTS
         bench.run(501)
-        assert set(bench.outcomes.values()) == {"success"}
-        assert not books._accounts
-        assert not books._by_charge
-    finally:
-        ledger.MOST_TENANTS = kept
+    assert set(bench.outcomes.values()) == {"success"}
+    assert not books._accounts
+    assert not books._by_charge
 
 
 @check
 def charges_of_those_without_work_are_forgotten_past_a_number(most: int = 8) -> None:
-    kept, ledger.MOST_DEBTS = ledger.MOST_DEBTS, most
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "MOST_DEBTS", most)
         bench = Tenants()
         bench.come("rest", 500)
-        (books,) = bench.scheduler._lanes._ledgers.values()
         for number in range(100):
             bench.come(f"t{number}")
         bench.run(60)
-        assert len(list(books._by_debt)) == len(books._debts) <= most
-    finally:
-        ledger.MOST_DEBTS = kept
+    (books,) = bench.scheduler._lanes._ledgers.values()
+    assert len(list(books._by_debt)) == len(books._debts) <= most
 
 
 @check

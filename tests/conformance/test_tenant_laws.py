@@ -85,7 +85,7 @@ def play(
     ended = simulation.executor.on_batch_end
 
     def take(calls: list[Call]) -> None:
-        made.taken += [(call.owner, call.start, simulation.loop.now) for call in calls if call.owner is not None]
+        made.taken += [(call.owner[1], call.start, simulation.loop.now) for call in calls if call.owner is not None]
         ended(calls)
 
     simulation.executor.on_batch_end = take
