@@ -12,7 +12,7 @@ from typing import Any, Final
 import chart_svg
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import result_file
-from priority_router.ops.bench import report
+from priority_router.ops.bench import document as bench_document
 from priority_router.ops.bench.aims import limit_text
 from priority_router.ops.bench.scenarios import SCENARIOS, shortened
 from priority_router.ops.bench.stats import QUANTILES, errors_among
@@ -26,6 +26,12 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 DEFINITION = ("executor", "loads", "in_flight", "direct", "aims")
 """What a measured scenario must have in common with the scenario as it is now."""
+
+OLD_SCHEMA: Final = "priority-router-bench/1"
+"""Of results that the benchmark wrote before its arm flat."""
+
+NEW_ARMS: Final = ("flat",)
+"""Arms that those results could not have."""
 
 CHART: Final = "chart-"
 """How the name of a section begins that is the chart of a policy."""
@@ -45,8 +51,8 @@ class ResultsError(PriorityRouterError):
     """A section, a sentence or a result file cannot be used."""
 
 
-def read(name: str, command: str, schema: str) -> Document:
-    """A result file, which ``command`` writes."""
+def read(name: str, command: str, *schemas: str) -> Document:
+    """A result file, which ``command`` writes, in one of the forms that can be read."""
     path = RESULTS / name
     try:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
@@ -54,7 +60,7 @@ def read(name: str, command: str, schema: str) -> Document:
         raise ResultsError(f"{path.relative_to(ROOT)} is missing; run {command}") from None
     except ValueError as error:
         raise ResultsError(f"{path.relative_to(ROOT)} is not JSON ({error}); run {command}") from error
-    if document.get("schema") != schema or document.get("interrupted"):
+    if document.get("schema") not in schemas or document.get("interrupted"):
         raise ResultsError(f"{path.relative_to(ROOT)} is not a complete result of this version; run {command}")
     return document
 
@@ -62,12 +68,31 @@ def read(name: str, command: str, schema: str) -> Document:
 def load(name: str) -> Document:
     """The result file of a scenario."""
     file, command = f"bench-{name}.json", "scripts/bench"
-    document = read(file, command, report.SCHEMA)
+    found = read(file, command, bench_document.SCHEMA, OLD_SCHEMA)
     now = json.loads(json.dumps(asdict(SCENARIOS[name])))
-    changed = [key for key in DEFINITION if document["scenario"][key] != now[key]]
+    changed = [key for key in DEFINITION if not _same(found["scenario"][key], now[key], is_old(found))]
     if changed:
         raise ResultsError(f"{file} was measured when the scenario had other {', '.join(changed)}; run {command}")
-    return document
+    return found
+
+
+def measured() -> list[str]:
+    """The scenarios that have a result file."""
+    return [name for name in SCENARIOS if (RESULTS / f"bench-{name}.json").is_file()]
+
+
+def is_old(found: Document) -> bool:
+    """Whether a result file has the form of before."""
+    return bool(found["schema"] == OLD_SCHEMA)
+
+
+def _same(then: Any, now: Any, old: bool) -> bool:
+    """Whether a part of a scenario is as it was; what the old form did not have is no difference."""
+    if old and isinstance(then, list) and len(then) == len(now):
+        return all(_same(*both, old) for both in zip(then, now, strict=True))
+    if old and isinstance(then, dict):
+        return all(key in now and _same(value, now[key], old) for key, value in then.items())
+    return bool(then == now)
 
 
 def ensemble() -> Document:
@@ -148,16 +173,21 @@ def notes(documents: list[Document]) -> Iterator[str]:
     """What a reader must know before believing the numbers above, each once; nothing where there is nothing."""
     found = []
     for document in documents:
-        doubts = dict.fromkeys(filter(None, (shortened(document["scenario"]), *document["warnings"])))
+        doubts = dict.fromkeys(filter(None, (left_out(document), *document["warnings"])))
         found += [f"- `{document['scenario']['name']}`: {doubt}" for doubt in doubts]
     if found:
         yield from ("", "Beware:", "", *found)
 
 
+def left_out(document: Document) -> str:
+    """What of its scenario a run left out, in words; empty where nothing."""
+    return shortened(document["scenario"], NEW_ARMS if is_old(document) else ())
+
+
 def aims_section() -> Iterator[str]:
     """All aims of all scenarios, in both modes."""
     rows = []
-    documents = {name: load(name) for name in SCENARIOS}
+    documents = {name: load(name) for name in measured()}
     for name, document in documents.items():
         for aim in document["aims"]:
             rows.append(
@@ -177,7 +207,7 @@ def aims_section() -> Iterator[str]:
 def summary_section() -> Iterator[str]:
     """Online latency, rows/s and busy share of every open-loop scenario and arm."""
     rows = []
-    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
     for name, document in documents.items():
         for position, (arm, numbers) in enumerate(document["arms"].items()):
             online, background = numbers["classes"][ONLINE], numbers["classes"][BACKGROUND]
@@ -196,7 +226,7 @@ def summary_section() -> Iterator[str]:
 
 def beside_section() -> Iterator[str]:
     """Where online requests are faster through the router than at stock Triton with the hook, and where slower."""
-    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
     faster: list[str] = []
     slower: list[str] = []
     for name, document in documents.items():
@@ -212,7 +242,7 @@ def beside_section() -> Iterator[str]:
 def modes_section() -> Iterator[str]:
     """The router in levels and in plain mode, for every open-loop scenario."""
     rows = []
-    documents = {name: load(name) for name, scenario in SCENARIOS.items() if not scenario.in_flight}
+    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
     for name, document in documents.items():
         modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
         latencies = (cell(mode[ONLINE]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)

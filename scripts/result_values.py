@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import result_tables
-from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.table import short
 from priority_router.ops.loads import BACKGROUND, ONLINE
 from result_tables import Document, ResultsError
@@ -58,7 +57,7 @@ def demo_cores() -> Values:
 
 def bench_cores() -> Values:
     """README.md: the machine of the benchmark."""
-    cores = {result_tables.load(name)["cores"] for name in SCENARIOS}
+    cores = {result_tables.load(name)["cores"] for name in result_tables.measured()}
     hold(len(cores) == 1, "all scenarios were run on machines alike")
     return {"cores": word(cores.pop())}
 
@@ -66,7 +65,7 @@ def bench_cores() -> Values:
 def bench_minutes() -> Values:
     """docs/performance.md: how long requests are sent, in all scenarios together."""
     seconds = 0.0
-    for document in map(result_tables.load, SCENARIOS):
+    for document in map(result_tables.load, result_tables.measured()):
         run = document["scenario"]
         steps = len(run["in_flight"]) or 1
         seconds += run["rounds"] * len(run["arms"]) * steps * (run["warmup_seconds"] + run["seconds"])
@@ -144,7 +143,7 @@ def missed_aims() -> Values:
     """docs/performance.md: the aims whose being missed is explained, and no others."""
     missed = {
         (name, one["text"], one["arm"])
-        for name in SCENARIOS
+        for name in result_tables.measured()
         for one in result_tables.load(name)["aims"]
         if one["met"] is False
     }

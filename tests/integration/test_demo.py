@@ -63,7 +63,7 @@ def results(samples, steps):
 
 
 def test_every_arm_saw_the_same_requests_and_answered_the_online_ones(results):
-    assert list(results.arms) == ["no-levels", "levels", "levels+hooks", "router"]
+    assert list(results.arms) == ["flat", "levels", "levels+hooks", "router"]
     totals = [
         {name: sum(one.outcomes.values()) for name, one in summary.classes.items()} for summary in results.arms.values()
     ]

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from priority_router.core.values import SECOND
 from priority_router.ops.bench.ledger import Ledger
+from priority_router.ops.bench.requests import Requests, by_class
 from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.demo.measurements import Capacity, Classified, Requests, Results, by_class
+from priority_router.ops.demo.measurements import Capacity, Classified, Results
 
 WARMUP_SECONDS = 3
 CAPACITY = Capacity(rows_per_s=100.0, busy=1.0, mean_batch=4.0)
@@ -54,7 +55,7 @@ BEFORE = Made()
 
 def results(router: Made, hooks: Made = BEFORE, plain: Made = PLAIN, seconds: float = 25.0) -> Results:
     """All four arms, of which three can be chosen."""
-    arms = {"no-levels": plain, "levels": LEVELS, "levels+hooks": hooks, "router": router}
+    arms = {"flat": plain, "levels": LEVELS, "levels+hooks": hooks, "router": router}
     made = {name: _arm(one, seconds) for name, one in arms.items()}
     summaries = {name: summary for name, (summary, _) in made.items()}
     requests: Mapping[str, Mapping[str, Requests]] = {name: by for name, (_, by) in made.items()}

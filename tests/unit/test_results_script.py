@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from priority_router.ops import result_file
-from priority_router.ops.bench import report
+from priority_router.ops.bench import document as bench_document
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.demo import record, verdict
 from priority_router.ops.simulate import comparison
@@ -40,7 +40,7 @@ def write_result(root, name, p50=80.0, run=None, **changes):
         "latency": {key: spread(p50, p50 - 1, p50 + 1) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
     }
     document = {
-        "schema": report.SCHEMA,
+        "schema": bench_document.SCHEMA,
         "interrupted": False,
         "command": ["priority-router", "bench", name],
         "versions": {"triton": "2.51.0"},

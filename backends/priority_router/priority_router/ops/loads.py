@@ -18,10 +18,17 @@ LEVELS: Final[Mapping[str, int]] = {ONLINE: 1, BACKGROUND: 2}
 
 @dataclass(frozen=True, slots=True)
 class ClassLoad:
-    """One class of a load: its name and its mean rate in requests per second."""
+    """One class of a load.
+
+    Attributes:
+        name: the class.
+        rate: mean requests per second.
+        target_ms: the latency that its requests are to keep; None: any answer is good.
+    """
 
     name: str
     rate: float
+    target_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,8 @@ class Load:
 
     @property
     def classes(self) -> tuple[ClassLoad, ...]:
-        """The load of each class."""
-        return ClassLoad(ONLINE, self.online), ClassLoad(BACKGROUND, self.background)
+        """The load of each class; an online request is to take no more than twice the floor."""
+        return ClassLoad(ONLINE, self.online, 2 * self.executor.floor_ms), ClassLoad(BACKGROUND, self.background)
 
     @property
     def demand(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,8 @@ LATENESS_SCHEMA: Final = "priority-router-lateness/1"
 CHARTS_SCHEMA: Final = "priority-router-policy-charts/1"
 """Likewise of scripts/policy_charts.py."""
 
+_NUMBERS: Final = re.compile(r"\[\n([\s\d.,eE+nul-]*?)\n\s*\]")
+
 
 def check_writable(path: Path) -> None:
     """Refuses a path that `write` could not write.
@@ -38,8 +41,13 @@ def check_writable(path: Path) -> None:
 def write(path: Path, document: Mapping[str, object]) -> None:
     """Writes a document as JSON; a reader sees the old file or the new one, never half of it."""
     draft = path.with_name(path.name + ".new")
-    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.write_text(as_text(document), encoding="utf-8")
     draft.replace(path)
+
+
+def as_text(document: Mapping[str, object]) -> str:
+    """A document as JSON, indented; a list of numbers stands in one line."""
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(document, indent=1)) + "\n"
 
 
 def shown(path: Path) -> str:

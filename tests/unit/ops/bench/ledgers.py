@@ -4,7 +4,10 @@
 from collections import Counter
 
 import numpy as np
+from priority_router.ops.bench import details
+from priority_router.ops.bench.experiment import Results
 from priority_router.ops.bench.ledger import Ledger
+from priority_router.ops.bench.requests import by_class
 from priority_router.ops.bench.stats import ClassSummary, RoundSummary
 from priority_router.ops.bench.wire import Outcome
 
@@ -50,4 +53,28 @@ def summary(busy=0.9, late_p99_ms=0.1, failures=(), **classes):
         client_cpu=0.1,
         connections=5,
         failures=list(failures),
+    )
+
+
+def told(summary, seed=1):
+    """Details and requests to go with a summary: a queue of 20 s that each class adds 10 requests/s to."""
+    random = np.random.default_rng(seed)
+    entries = [
+        (name, int(at), int(at) + int(wait), Outcome.SUCCESS)
+        for name in summary.classes
+        for at, wait in zip(np.sort(random.random(200) * 20_000), 900 + random.random(200) * 300, strict=True)
+    ]
+    made = ledger(sorted(entries, key=lambda entry: entry[1]), 20_000, tuple(summary.classes))
+    return details.of_round(made, 0.0, {}, 50, takes=4), by_class(made, 0.0)
+
+
+def results(scenario, rounds, **changes):
+    """A run with these summaries, by round and arm."""
+    both = [{arm: told(summary) for arm, summary in finished.items()} for finished in rounds]
+    return Results(
+        scenario,
+        **{"seed": 4, "triton": "2.51.0", **changes},
+        rounds=rounds,
+        details=[{arm: one for arm, (one, _) in finished.items()} for finished in both],
+        requests=[{arm: one for arm, (_, one) in finished.items()} for finished in both],
     )

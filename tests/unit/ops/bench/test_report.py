@@ -6,41 +6,41 @@ import os
 import pytest
 from priority_router.errors import SetupError
 from priority_router.ops import result_file
-from priority_router.ops.bench import command, experiment, report
-from priority_router.ops.bench.experiment import Results, _rotated
+from priority_router.ops.bench import command, document, doubts, experiment, report
+from priority_router.ops.bench.experiment import _rotated
 from priority_router.ops.bench.scenarios import SCENARIOS
 
+from . import ledgers
 from .ledgers import summary
 
 FAST = {"p50_ms": 80.0, "p95_ms": 100.0, "p99_ms": 110.0, "max_ms": 120.0}
 SLOW = {"p50_ms": 160.0, "p95_ms": 200.0, "p99_ms": 220.0, "max_ms": 240.0}
 
 
-def results(**changes):
-    rounds = [
+def results(scenario=SCENARIOS["overload"], rounds=None, **changes):
+    usual = [
         {
             "levels": summary(busy=0.5, online=SLOW, background=SLOW),
             "router": summary(busy=busy, online=FAST, background=SLOW),
         }
         for busy in (0.97, 0.99, 0.98)
     ]
-    made = Results(SCENARIOS["overload"], seed=4, rounds=rounds, triton="2.51.0")
-    return dataclasses.replace(made, **changes)
+    return ledgers.results(scenario, usual if rounds is None else rounds, **changes)
 
 
 def test_json_says_what_was_run_and_what_came_out():
-    document = json.loads(json.dumps(report.as_json(results(), ["priority-router", "bench"])))
-    assert document["schema"] == report.SCHEMA
-    assert document["versions"]["triton"] == "2.51.0"
-    assert document["seed"] == 4
-    assert document["command"] == ["priority-router", "bench"]
-    assert document["scenario"]["name"] == "overload"
-    assert document["arms"]["router"]["busy"] == {"median": 0.98, "low": 0.97, "high": 0.99}
-    assert document["arms"]["router"]["classes"]["online"]["outcomes"]["success"] == 1500
-    assert document["arms"]["router"]["classes"]["online"]["latency"]["p99_ms"]["median"] == 110
-    assert document["arms"]["router"]["classes"]["online"]["queue_ms"]["p99_ms"] is None
-    assert list(document["rounds"][0]) == ["levels", "router"]
-    assert [(aim["arm"], aim["met"]) for aim in document["aims"]] == [("router", True)] * 3
+    written = json.loads(json.dumps(document.as_json(results(), ["priority-router", "bench"])))
+    assert written["schema"] == document.SCHEMA
+    assert written["versions"]["triton"] == "2.51.0"
+    assert written["seed"] == 4
+    assert written["command"] == ["priority-router", "bench"]
+    assert written["scenario"]["name"] == "overload"
+    assert written["arms"]["router"]["busy"] == {"median": 0.98, "low": 0.97, "high": 0.99}
+    assert written["arms"]["router"]["classes"]["online"]["outcomes"]["success"] == 1500
+    assert written["arms"]["router"]["classes"]["online"]["latency"]["p99_ms"]["median"] == 110
+    assert written["arms"]["router"]["classes"]["online"]["queue_ms"]["p99_ms"] is None
+    assert list(written["rounds"][0]) == ["levels", "router"]
+    assert [(aim["arm"], aim["met"]) for aim in written["aims"]] == [("router", True)] * 3
 
 
 def test_the_table_has_a_line_for_each_arm_and_class():
@@ -67,7 +67,7 @@ def test_a_missed_aim_is_said():
         (results(interrupted=True), "interrupted"),
         (
             results(scenario=dataclasses.replace(SCENARIOS["overload"], rounds=1, seconds=2.5, arms=("levels",))),
-            "shortened: 1 of 3 rounds, 2.5 of 25 s, without levels+hooks, router, router-plain",
+            "shortened: 1 of 3 rounds, 2.5 of 25 s, without flat, levels+hooks, router, router-plain",
         ),
         (
             results(rounds=[{"router": summary(late_p99_ms=7, online=FAST)}]),
@@ -83,17 +83,17 @@ def test_a_missed_aim_is_said():
     ],
 )
 def test_doubts_are_said(made, words):
-    assert any(words in text for text in report.warnings(made))
+    assert any(words in text for text in doubts.warnings(made))
     assert f"warning: {words}" in report.as_text(made)
 
 
 def test_a_clean_run_raises_no_doubts():
-    assert report.warnings(results()) == []
+    assert doubts.warnings(results()) == []
 
 
 def test_nothing_measured_is_still_a_report():
-    document = report.as_json(results(rounds=[{}], interrupted=True), [])
-    assert document["arms"] == {}
+    written = document.as_json(results(rounds=[{}], interrupted=True), [])
+    assert written["arms"] == {}
     assert "interrupted" in report.as_text(results(rounds=[{}], interrupted=True))
 
 

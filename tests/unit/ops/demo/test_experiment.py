@@ -26,7 +26,7 @@ def test_direct_arms_have_no_router(tmp_path, shape):
 
 
 def test_without_levels_only_the_batching_differs(tmp_path, shape):
-    experiment.write_repository(tmp_path / "models", MODELS, ARMS["no-levels"], shape)
+    experiment.write_repository(tmp_path / "models", MODELS, ARMS["flat"], shape)
     [executor] = (tmp_path / "models").iterdir()
     shipped = {path.name: path for path in (MODELS / "executor").iterdir()}
     assert {path.name for path in executor.iterdir()} == set(shipped)
@@ -45,7 +45,7 @@ def test_an_executor_whose_batching_is_not_as_shipped_is_refused(tmp_path, shape
     executor.mkdir(parents=True)
     (executor / "config.pbtxt").write_text("max_batch_size: 4\n")
     with pytest.raises(SetupError, match="has no block `dynamic_batching"):
-        experiment.write_repository(tmp_path / "models", tmp_path / "changed", ARMS["no-levels"], shape)
+        experiment.write_repository(tmp_path / "models", tmp_path / "changed", ARMS["flat"], shape)
 
 
 def test_the_last_online_request_is_waited_for_behind_all_that_piles_up():

@@ -47,7 +47,7 @@ class Arm:
 ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
-        Arm("no-levels", "all requests alike, stock Triton", hooks=False, mode=None, executor_levels=False),
+        Arm("flat", "all requests alike, stock Triton", hooks=False, mode=None, executor_levels=False),
         Arm("levels", "clients set the level, stock Triton", hooks=False, mode=None),
         Arm("levels+hooks", "clients set the level, with the dispatch hook", hooks=True, mode=None),
         Arm("router", "router in levels mode, with the hooks", hooks=True, mode="levels"),

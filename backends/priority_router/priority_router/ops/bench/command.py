@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from priority_router.ops import command_line, result_file
-from priority_router.ops.bench import experiment, report
+from priority_router.ops.bench import document, experiment, report
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.scenarios import COMPARED, SCENARIOS, Scenario
 
@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     _say(f"{scenario.name}: about {estimated_seconds(scenario) / 60:.0f} min")
     with command_line.interrupted_by_sigterm():
         results = experiment.run(scenario, options.seed, _say)
-    result_file.write(target, report.as_json(results, _command(options)))
+    result_file.write(target, document.as_json(results, _command(options)))
     print(report.as_text(results))
     print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
     return results.exit_status

@@ -6,7 +6,8 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from priority_router.core.values import SECOND
@@ -24,12 +25,14 @@ class ExecutorStats:
         compute_ns: sum over executions; Triton's per-request sum counts a batch once for each of its requests.
         executions: batches run.
         rows: rows run.
+        batches: executions by their rows.
     """
 
     at: int
     compute_ns: int
     executions: int
     rows: int
+    batches: Mapping[int, int] = field(default_factory=dict)
 
     def busy_since(self, earlier: ExecutorStats, instances: int) -> float:
         """Share of the time between two readings in which the model computed, averaged over its instances."""
@@ -39,6 +42,11 @@ class ExecutorStats:
         """Rows per execution between two readings; None without an execution."""
         executions = self.executions - earlier.executions
         return (self.rows - earlier.rows) / executions if executions else None
+
+    def batches_since(self, earlier: ExecutorStats) -> dict[str, int]:
+        """Executions between two readings by their rows, fewest rows first; the rows as text, as JSON has keys."""
+        counts = {rows: count - earlier.batches.get(rows, 0) for rows, count in sorted(self.batches.items())}
+        return {str(rows): count for rows, count in counts.items() if count}
 
 
 def read(address: str, model: str) -> ExecutorStats:
@@ -55,6 +63,7 @@ def read(address: str, model: str) -> ExecutorStats:
         compute_ns=sum(int(batch["compute_infer"]["ns"]) for batch in batches),
         executions=int(entry.get("execution_count", 0)),
         rows=int(entry.get("inference_count", 0)),
+        batches={int(batch["batch_size"]): int(batch["compute_infer"]["count"]) for batch in batches},
     )
 
 

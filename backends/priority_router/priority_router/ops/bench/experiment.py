@@ -11,18 +11,20 @@ import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import command_line
-from priority_router.ops.bench import executor_stats, load
+from priority_router.ops.bench import details, executor_stats, load
 from priority_router.ops.bench.aims import Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.requests import Requests, by_class
 from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.loads import LEVELS, ONLINE
@@ -40,7 +42,12 @@ class Results:
     Attributes:
         scenario: as it was run.
         seed: of all arrivals.
+        samples: requests of each class, arm and round that are told one by one.
         rounds: for each round begun the arms that finished, in the order they ran.
+        details: likewise what `details.of_round` made of each.
+        requests: likewise every counted request, by class.
+        dropped: arms that could not be run, and why.
+        url: of the server that was there, empty where each arm had one of its own.
         triton: the server's version, empty before the first server ran.
         interrupted: somebody stopped the run.
         exit_status: of a command that ends with it.
@@ -48,39 +55,66 @@ class Results:
 
     scenario: Scenario
     seed: int
+    samples: int = details.DEFAULT_SAMPLES
     rounds: list[dict[str, RoundSummary]] = field(default_factory=list)
+    details: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[dict[str, dict[str, Requests]]] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    url: str = ""
     triton: str = ""
     interrupted: bool = False
     exit_status: int = 0
+
+    def arms(self) -> list[str]:
+        """Those that finished at least one round, in the scenario's order."""
+        return [name for name in self.scenario.arms if any(name in finished for finished in self.rounds)]
+
+    def summaries(self, arm: str) -> list[RoundSummary]:
+        """An arm's rounds."""
+        return [finished[arm] for finished in self.rounds if arm in finished]
 
     def verdicts(self) -> list[Verdict]:
         """The scenario's aims, judged."""
         return judge(self.scenario.aims, self.rounds)
 
 
-def run(scenario: Scenario, seed: int, progress: Progress) -> Results:
+def run(scenario: Scenario, seed: int, progress: Progress, samples: int = details.DEFAULT_SAMPLES) -> Results:
     """Runs a scenario to its end or until Ctrl-C, which keeps what is complete.
 
     Args:
         scenario: what to run.
         seed: with the round's number it gives the arrivals of that round.
         progress: told in one line what happens now.
+        samples: requests of each class, arm and round that are told one by one.
 
     Raises:
         PriorityRouterError: a server could not be started, or the load not be generated.
     """
-    results = Results(scenario, seed)
+    results = Results(scenario, seed, samples)
     try:
         for number in range(scenario.rounds):
-            finished: dict[str, RoundSummary] = {}
-            results.rounds.append(finished)
+            results.rounds.append({})
+            results.details.append({})
+            results.requests.append({})
             for name in _rotated(scenario.arms, number):
                 progress(f"round {number + 1} of {scenario.rounds}: {name}")
-                finished[name] = _run_arm(scenario, ARMS[name], seed, number, results)
+                measured = _run_arm(scenario, ARMS[name], seed, number, results)
+                results.requests[number][name] = measured.requests
+                results.details[number][name] = measured.details
+                results.rounds[number][name] = measured.summary
     except KeyboardInterrupt as order:
         results.interrupted = True
         results.exit_status = command_line.stopped_status(order)
     return results
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One round on one arm, in the three forms of `Results`."""
+
+    summary: RoundSummary
+    details: dict[str, Any]
+    requests: dict[str, Requests]
 
 
 def _rotated(arms: Sequence[str], by: int) -> list[str]:
@@ -89,7 +123,7 @@ def _rotated(arms: Sequence[str], by: int) -> list[str]:
     return [*arms[by:], *arms[:by]]
 
 
-def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Results) -> RoundSummary:
+def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Results) -> _Measured:
     with tempfile.TemporaryDirectory(prefix="priority-router-bench-") as folder:
         repository = Path(folder) / "models"
         repository.mkdir()
@@ -98,16 +132,16 @@ def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Resu
             with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
                 results.triton = executor_stats.get_json(server.http, "/v2")["version"]
                 target = Target(server.http, routes(arm, LEVELS, scenario.direct), [_PAYLOAD])
-                return _measure_arm(scenario, target, seed, number)
+                return _measure_arm(scenario, target, seed, number, results.samples)
         except PriorityRouterError as error:
             raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
 
 
-def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int) -> RoundSummary:
+def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int, samples: int) -> _Measured:
     if scenario.in_flight:
-        return _closed_steps(scenario, target)
+        return _closed_steps(scenario, target, samples)
     schedule = poisson(scenario.loads, scenario.warmup_seconds + scenario.seconds, (seed, number))
-    summary, _ = measure(
+    summary, ledger = measure(
         target,
         schedule,
         executor=EXECUTOR,
@@ -115,8 +149,15 @@ def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int) -> 
         warmup_s=scenario.warmup_seconds,
         settle=[ONLINE],
         grace_s=scenario.grace_seconds,
+        queue_time=True,
     )
-    return summary
+    return _measured(scenario, summary, ledger, samples)
+
+
+def _measured(scenario: Scenario, summary: RoundSummary, ledger: Ledger, samples: int) -> _Measured:
+    warmup_s, takes = scenario.warmup_seconds, scenario.executor.max_batch_size * scenario.executor.instances
+    told = details.of_round(ledger, warmup_s, scenario.targets, samples, takes)
+    return _Measured(summary, told, by_class(ledger, warmup_s))
 
 
 def measure(
@@ -129,6 +170,7 @@ def measure(
     settle: Collection[str] | None = None,
     grace_s: float = 3.0,
     processes: int = 1,
+    queue_time: bool = False,
 ) -> tuple[RoundSummary, Ledger]:
     """Replays a schedule on a running server and sums it up, with the executor's busy share in the counted window.
 
@@ -141,6 +183,7 @@ def measure(
         settle: classes whose last replies are waited for; None means all.
         grace_s: for how long at most.
         processes: generator processes.
+        queue_time: also read the router's own queue time from the replies.
 
     Returns:
         The sum, and every request of the run, the warm-up included.
@@ -149,26 +192,36 @@ def measure(
         LoadError: the load could not be generated or the server not be asked.
     """
     with load.begin(
-        target, schedule, settle=None if settle is None else list(settle), grace_s=grace_s, processes=processes
+        target,
+        schedule,
+        settle=None if settle is None else list(settle),
+        grace_s=grace_s,
+        processes=processes,
+        queue_time=queue_time,
     ) as running:
         begin, end = running.start + int(warmup_s * SECOND), running.start + schedule.duration
         before, after = executor_stats.over(target.address, executor, begin, end)
         ledger = running.result()
-    return summarise(ledger, warmup_s, after.busy_since(before, instances), after.mean_batch_since(before)), ledger
+    busy, mean_batch = after.busy_since(before, instances), after.mean_batch_since(before)
+    return summarise(ledger, warmup_s, busy, mean_batch, after.batches_since(before)), ledger
 
 
-def _closed_steps(scenario: Scenario, target: Target) -> RoundSummary:
-    """Runs the closed-loop steps one after the other; in the summary they stand where classes do."""
-    parts = []
+def _closed_steps(scenario: Scenario, target: Target, samples: int) -> _Measured:
+    """Runs the closed-loop steps one after the other; in all three forms they stand where classes do."""
+    parts: dict[str, _Measured] = {}
     for in_flight in scenario.in_flight:
         duration = scenario.warmup_seconds + scenario.seconds
         with load.begin_closed(target, ONLINE, in_flight, duration) as running:
-            summary = summarise(running.result(), scenario.warmup_seconds)
-        parts.append(replace(summary, classes={step_name(in_flight): summary.classes[ONLINE]}))
-    classes = {name: one for part in parts for name, one in part.classes.items()}
-    return replace(
-        parts[-1],
-        classes=classes,
-        client_cpu=max(part.client_cpu for part in parts),
-        failures=[failure for part in parts for failure in part.failures],
+            ledger = running.result()
+        summary = summarise(ledger, scenario.warmup_seconds)
+        parts[step_name(in_flight)] = _measured(scenario, summary, ledger, samples)
+    last = list(parts.values())[-1]
+    summary = replace(
+        last.summary,
+        classes={name: part.summary.classes[ONLINE] for name, part in parts.items()},
+        client_cpu=max(part.summary.client_cpu for part in parts.values()),
+        late_max_ms=max(part.summary.late_max_ms for part in parts.values()),
+        failures=[failure for part in parts.values() for failure in part.summary.failures],
     )
+    told = {**last.details, "classes": {name: part.details["classes"][ONLINE] for name, part in parts.items()}}
+    return _Measured(summary, told, {name: part.requests[ONLINE] for name, part in parts.items()})

@@ -35,6 +35,7 @@ class Ledger:
         duration: ns during which requests arrived.
         cpu_seconds: CPU time of the generator's processes while arrivals lasted.
         connections: connections opened.
+        processes: generator processes.
     """
 
     classes: tuple[str, ...]
@@ -49,6 +50,7 @@ class Ledger:
     duration: int
     cpu_seconds: float
     connections: int
+    processes: int = 1
 
     def __len__(self) -> int:
         return len(self.scheduled)
@@ -74,4 +76,5 @@ class Ledger:
             duration=parts[0].duration,
             cpu_seconds=sum(part.cpu_seconds for part in parts),
             connections=sum(part.connections for part in parts),
+            processes=sum(part.processes for part in parts),
         )

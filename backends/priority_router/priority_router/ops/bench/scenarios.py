@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
-from priority_router.ops.loads import FAST, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
+from priority_router.ops.loads import FAST, LEVELS, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
 
-COMPARED: tuple[str, ...] = ("levels", "levels+hooks", "router", "router-plain")
-"""Arms that know the classes apart. On the other one no wait for last replies would be long enough under overload."""
+COMPARED: tuple[str, ...] = ("flat", "levels", "levels+hooks", "router", "router-plain")
+"""What is run unless told otherwise: from what most servers have today to the router in both modes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Scenario:
         direct: classes that call the executor even on the router's arms.
         aims: what is expected.
         arms: in the order in which the first round runs them.
+        levels: class to level, 1 the most urgent.
     """
 
     name: str
@@ -45,6 +46,12 @@ class Scenario:
     direct: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
     arms: tuple[str, ...] = COMPARED
+    levels: Mapping[str, int] = field(default_factory=lambda: LEVELS)
+
+    @property
+    def targets(self) -> dict[str, float | None]:
+        """By class the latency in ms that its requests are to keep."""
+        return {load.name: load.target_ms for load in self.loads}
 
 
 AIMS: Mapping[str, tuple[Aim, ...]] = {
@@ -98,19 +105,22 @@ SCENARIOS: Mapping[str, Scenario] = {
         _open_loop("linear", LINEAR, seconds=20.0),
         _open_loop("fast", FAST, seconds=15.0, warmup_seconds=4.0),
         # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
-        _open_loop("shared", SHARED, grace_seconds=45.0),
+        _open_loop("shared", SHARED, grace_seconds=45.0, arms=COMPARED[1:]),
         _closed_loop("overhead", ExecutorShape(0, 0, max_batch_size=32), (1, 64), seconds=5.0, warmup_seconds=1.0),
     )
 }
 
 
-def shortened(run: Mapping[str, Any]) -> str:
+def shortened(run: Mapping[str, Any], new_arms: Collection[str] = ()) -> str:
     """What of its scenario a run left out, in words; empty where nothing.
 
     Args:
-        run: the scenario as it was run, as values of JSON.
+        run: the scenario as it was run, as values of JSON; one of another name than any here is whole.
+        new_arms: arms that there were not when it was run.
     """
-    whole = SCENARIOS[run["name"]]
+    whole = SCENARIOS.get(run["name"])
+    if whole is None:
+        return ""
     left_out = [
         f"{run[key]:g} of {full:g} {unit}"
         for key, full, unit in (
@@ -120,6 +130,6 @@ def shortened(run: Mapping[str, Any]) -> str:
         )
         if run[key] < full
     ]
-    if missing := [arm for arm in whole.arms if arm not in run["arms"]]:
+    if missing := [arm for arm in whole.arms if arm not in (*run["arms"], *new_arms)]:
         left_out.append(f"without {', '.join(missing)}")
     return f"shortened: {', '.join(left_out)}" if left_out else ""

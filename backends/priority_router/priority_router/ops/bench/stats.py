@@ -7,7 +7,7 @@ Law: pure arithmetic on ledgers. A quantile is a latency that was seen (nearest 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ class RoundSummary:
         client_cpu: generator's CPU time over the run in cores.
         connections: connections the generator opened.
         failures: error texts of outcome ``other``, most frequent first, with HTTP status and count.
+        batches: executions of the executor in the window by their rows; empty if unknown.
+        late_max_ms: how late the generator sent at worst.
+        processes: generator processes.
     """
 
     window_s: float
@@ -59,6 +62,9 @@ class RoundSummary:
     client_cpu: float
     connections: int
     failures: list[dict[str, int | str]]
+    batches: dict[str, int] = field(default_factory=dict)
+    late_max_ms: float = 0.0
+    processes: int = 1
 
     def as_json(self) -> dict[str, object]:
         """The summary as plain values."""
@@ -85,7 +91,11 @@ def errors_among(outcomes: Mapping[str, int]) -> int:
 
 
 def summarise(
-    ledger: Ledger, warmup_s: float = 0.0, busy: float | None = None, mean_batch: float | None = None
+    ledger: Ledger,
+    warmup_s: float = 0.0,
+    busy: float | None = None,
+    mean_batch: float | None = None,
+    batches: Mapping[str, int] | None = None,
 ) -> RoundSummary:
     """Sums a round up.
 
@@ -97,6 +107,7 @@ def summarise(
         warmup_s: seconds at the start to leave out.
         busy: executor busy share in the window, where measured.
         mean_batch: rows per execution in the window, where measured.
+        batches: executions in the window by their rows, where measured.
     """
     begin = int(warmup_s * SECOND)
     window_s = (ledger.duration - begin) / SECOND
@@ -127,6 +138,9 @@ def summarise(
             {"status": status, "text": text, "count": count}
             for (status, text), count in ledger.failures.most_common(20)
         ],
+        batches=dict(batches or {}),
+        late_max_ms=ledger.lateness(1.0) * 1e3,
+        processes=ledger.processes,
     )
 
 

@@ -6,6 +6,7 @@ Law: pure; summaries of rounds in, numbers over the rounds and lines of text out
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -17,7 +18,7 @@ HEAD: Final = ("arm", "class", "answered", "unanswered", "rows/s", "p50 ms", "p9
 
 
 def over_rounds(summaries: Sequence[RoundSummary]) -> dict[str, Any]:
-    """One arm's numbers as median, low and high over its rounds; outcomes are added up."""
+    """One arm's numbers as median, low and high over its rounds; outcomes and batches are added up."""
     classes = {}
     for name in summaries[0].classes:
         of_class = [summary.classes[name] for summary in summaries]
@@ -31,8 +32,10 @@ def over_rounds(summaries: Sequence[RoundSummary]) -> dict[str, Any]:
         "classes": classes,
         "busy": _spread([one.busy for one in summaries]),
         "mean_batch": _spread([one.mean_batch for one in summaries]),
+        "batches": dict(sum((Counter(one.batches) for one in summaries), Counter())),
         "client_cpu": _spread([one.client_cpu for one in summaries]),
         "late_p99_ms": _spread([one.late_p99_ms for one in summaries]),
+        "late_max_ms": _spread([one.late_max_ms for one in summaries]),
     }
 
 

@@ -44,11 +44,12 @@ class Outcome(enum.IntEnum):
     """How a scheduled request ended, as its client saw it; the value is its code in a ledger."""
 
     SUCCESS = 0
-    QUEUE_FULL = 1
-    TIMEOUT = 2
-    CANCELLED = 3
-    OTHER = 4
-    UNANSWERED = 5
+    TIMEOUT = 1
+    QUEUE_FULL = 2
+    PREDICTED_LATE = 3
+    CANCELLED = 4
+    OTHER = 5
+    UNANSWERED = 6
 
     @property
     def label(self) -> str:
@@ -56,9 +57,10 @@ class Outcome(enum.IntEnum):
         return self.name.lower()
 
 
-# Where an error text of Triton or of the router names its outcome. Triton answers UNAVAILABLE for the first two and
-# INVALID_ARG's status for the third, so the status alone cannot tell.
+# Where an error text of Triton or of the router names its outcome; the first that fits counts. Several outcomes share
+# a status, and some have two, so the status alone cannot tell.
 _TEXTS = (
+    ("predicted", Outcome.PREDICTED_LATE),
     ("Exceeds maximum queue size", Outcome.QUEUE_FULL),
     ("max_queue_size", Outcome.QUEUE_FULL),
     ("max_queue_bytes", Outcome.QUEUE_FULL),

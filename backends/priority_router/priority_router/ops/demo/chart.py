@@ -20,7 +20,8 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 
-from priority_router.ops.demo.measurements import Requests, Results
+from priority_router.ops.bench.requests import Requests
+from priority_router.ops.demo.measurements import Results
 from priority_router.ops.loads import BACKGROUND, ONLINE
 
 _LAST_SHARE: Final = 0.997

@@ -26,6 +26,7 @@ from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER, Arm, batching
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.experiment import measure
 from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.requests import by_class
 from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample
 from priority_router.ops.demo.measurements import (
@@ -34,12 +35,11 @@ from priority_router.ops.demo.measurements import (
     Capacity,
     Classified,
     Results,
-    by_class,
 )
 from priority_router.ops.loads import LEVELS, ONLINE, ExecutorShape
 from priority_router.ops.server import Server
 
-SHOWN_ARMS: Final = ("no-levels", "levels", "levels+hooks", "router")
+SHOWN_ARMS: Final = ("flat", "levels", "levels+hooks", "router")
 """Each takes one more step: from no priority to Triton's own, to that without its idle times, to the router."""
 
 CAPACITY_SECONDS = 6.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration measures, and what became of each request. Law: values, and pure arithmetic on ledgers."""
+"""What the demonstration measures. Law: values only."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from priority_router.core.values import SECOND
-from priority_router.ops.bench.ledger import Ledger
+from priority_router.ops.bench.requests import Requests
 from priority_router.ops.bench.stats import RoundSummary
-from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
 
 ONLINE_SHARE: Final = 0.2
@@ -68,29 +63,6 @@ class Classified:
     executor_us: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Requests:
-    """One class on one arm, the warm-up left out, in the order of time.
-
-    Attributes:
-        at_s: [n] when each was due, seconds from the end of the warm-up.
-        latency_ms: [n] from then to its answer; infinite for what was refused, failed or had no answer in the end.
-        answered_s: [m] when rows were answered while arrivals lasted, whenever they were due, seconds from the end of
-            the warm-up; one entry per row, ascending.
-        window_s: seconds for which arrivals counted.
-    """
-
-    at_s: NDArray[np.float64]
-    latency_ms: NDArray[np.float64]
-    answered_s: NDArray[np.float64]
-    window_s: float
-
-    @property
-    def answered(self) -> NDArray[np.float64]:
-        """The latencies of answered requests in ascending order, ms."""
-        return np.sort(self.latency_ms[np.isfinite(self.latency_ms)])
-
-
 @dataclass(frozen=True, slots=True)
 class Results:
     """Everything that was measured.
@@ -106,31 +78,6 @@ class Results:
     arms: dict[str, RoundSummary]
     requests: dict[str, dict[str, Requests]]
     classified: list[Classified]
-
-
-def by_class(ledger: Ledger, warmup_s: float) -> dict[str, Requests]:
-    """The counted requests of a run, by class; they count as in `stats.summarise`.
-
-    Args:
-        ledger: of the whole run.
-        warmup_s: seconds at the start to leave out.
-    """
-    begin = int(warmup_s * SECOND)
-    success = ledger.outcome == Outcome.SUCCESS
-    latency = np.where(success, (ledger.done - ledger.scheduled) / 1e6, np.inf)
-    in_window = success & (ledger.done >= begin) & (ledger.done < ledger.duration)
-    found = {}
-    for index, name in enumerate(ledger.classes):
-        own = ledger.class_index == index
-        counted = own & (ledger.scheduled >= begin)
-        ended = np.repeat(ledger.done[own & in_window], ledger.rows[own & in_window])
-        found[name] = Requests(
-            at_s=(ledger.scheduled[counted] - begin) / SECOND,
-            latency_ms=latency[counted],
-            answered_s=np.sort(ended - begin) / SECOND,
-            window_s=(ledger.duration - begin) / SECOND,
-        )
-    return found
 
 
 def ms_per_row(summary: RoundSummary) -> float | None:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from priority_router import __version__
+from priority_router.ops.bench.paired import BLOCK_SECONDS, JUDGED_CONFIDENCE, LEAST_SHARE
 from priority_router.ops.demo import tables
 from priority_router.ops.demo.chart import DARK, LIGHT, NARROW, WIDE, Theme, data_uri, distribution, svg, timeline
 from priority_router.ops.demo.measurements import Results
-from priority_router.ops.demo.verdict import BLOCK_SECONDS, CONFIDENCE, LEAST_SHARE, Verdict
+from priority_router.ops.demo.verdict import Verdict
 from priority_router.ops.loads import BACKGROUND, ONLINE
 
 NARROW_PIXELS: Final = 640
@@ -133,7 +134,7 @@ does it again.</p></footer>
 
 
 _NOISE: Final = (
-    f"A difference counts when it keeps its sign in {CONFIDENCE * 100:g} of 100 random draws of the run’s "
+    f"A difference counts when it keeps its sign in {JUDGED_CONFIDENCE * 100:g} of 100 random draws of the run’s "
     f"{BLOCK_SECONDS:g}-second blocks, the same for both arms, and is at least {LEAST_SHARE * 100:g} % of the number "
     "that it is compared with; requests without an answer count as the slowest."
 )

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from priority_router import __version__
 from priority_router.ops import result_file
+from priority_router.ops.bench.paired import Comparison
 from priority_router.ops.bench.stats import ClassSummary, RoundSummary
 from priority_router.ops.demo import progress, report, verdict
 from priority_router.ops.demo.measurements import Capacity, Classified, Results
-from priority_router.ops.demo.verdict import Comparison, Verdict
+from priority_router.ops.demo.verdict import Verdict
 
 SCHEMA: Final = "priority-router-demo/1"
 """Changes with every change that a reader of the old form would stumble over."""

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know before believing the numbers of a run. Law: results in, text out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Final
+
+from priority_router.ops.bench.experiment import Results
+from priority_router.ops.bench.scenarios import shortened
+from priority_router.ops.bench.wire import Outcome
+
+MIN_SAMPLES_FOR_P99: Final = 100
+"""With fewer, the nearest-rank p99 is simply the largest value."""
+
+LATE_SHARE: Final = 0.1
+"""A generator is the bottleneck when its p99 lateness is above this share of what a batch takes..."""
+
+LATE_MS: Final = 5.0
+"""...or above this, where a batch takes no time; 2 busy cores alone make some ms."""
+
+MOST_CPU: Final = 0.8
+"""Of a core, by a generator process in open loop: one that is busier has no time left for what comes at once."""
+
+LEAST_WAITING: Final = 0.05
+"""Of the time, in which more requests must be there than the executor takes at once, for priority to matter."""
+
+
+def warnings(results: Results) -> list[str]:
+    """What a reader must know, one line each."""
+    scenario = results.scenario
+    left_out = shortened(asdict(scenario))
+    found = [left_out] if left_out else []
+    if results.interrupted:
+        found.append("interrupted: the numbers cover the rounds that were complete")
+    found += [f"{arm} was left out: {reason}" for arm, reason in results.dropped.items()]
+    if results.arms() and scenario.loads and not queued(results):
+        found.append("no queue: the executor could nearly always take all that was there, so priority cannot show")
+    for name in results.arms():
+        found += _of_arm(results, name)
+    return found
+
+
+def queued(results: Results) -> bool:
+    """Whether requests had to wait for each other, on any arm, for a time worth speaking of."""
+    shares = [arms[name]["waiting_share"] for arms in results.details for name in arms]
+    return any(share is not None and share >= LEAST_WAITING for share in shares)
+
+
+def too_late(results: Results, arm: str) -> str | None:
+    """Says so when the generator could not keep the schedule on an arm."""
+    limit = max(LATE_MS, LATE_SHARE * results.scenario.executor.full_batch_us / 1e3)
+    late = max(summary.late_p99_ms for summary in results.summaries(arm))
+    if late <= limit:
+        return None
+    return f"{arm}: requests were sent up to {late:.1f} ms late (p99); the generator was a bottleneck"
+
+
+def _of_arm(results: Results, name: str) -> list[str]:
+    summaries = results.summaries(name)
+    late = too_late(results, name)
+    found = [late] if late else []
+    busiest = max(summary.client_cpu / summary.processes for summary in summaries)
+    if results.scenario.loads and busiest > MOST_CPU:
+        found.append(f"{name}: a generator process used {busiest:.0%} of a core; give it more with --processes")
+    for class_name in summaries[0].classes:
+        outcomes = [summary.classes[class_name].outcomes for summary in summaries]
+        fewest = min(one[Outcome.SUCCESS.label] for one in outcomes)
+        if fewest < MIN_SAMPLES_FOR_P99:
+            found.append(f"{name}: only {fewest} answers of class {class_name} in a round stand behind its p99")
+    failures = [failure for summary in summaries for failure in summary.failures]
+    if failures:
+        first = failures[0]
+        count = sum(int(failure["count"]) for failure in failures)
+        found.append(f"{name}: {count} requests failed, for example: {first['text']} (status {first['status']})")
+    return found
