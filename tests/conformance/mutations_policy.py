@@ -149,7 +149,9 @@ for _check in (
 @removed(0, "charged in time", "a_class_gets_its_share_of_time_and_no_more")
 def _(patch: Patch) -> None:
     sent, ended = Shares.sent, Shares.ended
-    patch.setattr(Shares, "sent", lambda self, number, rows, waiting, _estimate: sent(self, number, rows, waiting, MS))
+    patch.setattr(
+        Shares, "sent", lambda self, number, rows, waiting, _time, claim: sent(self, number, rows, waiting, MS, claim)
+    )
     patch.setattr(Shares, "ended", lambda self, number, _took, succeeded: ended(self, number, MS, succeeded=succeeded))
 
 
@@ -161,8 +163,8 @@ def _(patch: Patch) -> None:
         name = most(self, dict.fromkeys(waiting, 1))
         return name if name is not None and waiting[name] else None
 
-    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, estimate: int) -> None:
-        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), estimate)
+    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, *more: Any) -> None:
+        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), *more)
 
     sent = Shares.sent
     patch.setattr(Shares, "begins", always(None))
@@ -172,8 +174,8 @@ def _(patch: Patch) -> None:
 
 @removed(0, "nothing is banked", "an_idle_class_banks_nothing")
 def _(patch: Patch) -> None:
-    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, estimate: int) -> None:
-        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), estimate)
+    def everybody(self: Shares, dispatch_id: int, rows: Any, waiting: Any, *more: Any) -> None:
+        sent(self, dispatch_id, rows, dict.fromkeys(waiting, 1), *more)
 
     sent = Shares.sent
     patch.setattr(Shares, "begins", always(None))

@@ -10,10 +10,12 @@ from conformance import (  # noqa: F401 - they enter what they hold
     checks_policy,
     checks_tenants,
     checks_when,
+    checks_worst,
     measurements,
     mutations_policy,
     mutations_tenants,
     mutations_when,
+    mutations_worst,
 )
 from conformance.checks import CHECKS
 from conformance.mutations import MUTATIONS, Mutation

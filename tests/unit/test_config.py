@@ -83,6 +83,7 @@ def test_every_key_is_read() -> None:
         'policy_version = 1\nmode = "plain"\nexecutor = "other"\nexecutor_version = 3\ndefault_class = "online"\n'
         + 'unknown_class = "default"\nclass_sources = ["header:X-Class", "tensor"]\nguard_executor = false\n'
         + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\nmax_queue_bytes = 99\n"
+        + "max_execution_microseconds = 2000000\n"
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
@@ -100,6 +101,7 @@ def test_every_key_is_read() -> None:
             max_fill_slowdown=0.0,
             batch_efficiency=1.0,
             max_queue_bytes=99,
+            max_execution=2 * SECOND,
         ),
         mode=Mode.PLAIN,
         executor="other",
@@ -289,6 +291,7 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
     [
         ("", "executor_version", policy_fields.MAX_MODEL_VERSION),
         ("", "executor_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
+        ("", "max_execution_microseconds", policy_fields.MAX_MICROSECONDS),
         ("", "max_fill_slowdown", policy_fields.MAX_SLOWDOWN),
         ("executor_shape", "max_batch_size", policy_fields.MAX_ROWS),
         ("class", "level", policy_fields.MAX_LEVEL),

@@ -18,6 +18,7 @@ from priority_router.config import load_policy
 from priority_router.core import lead, service_times
 from priority_router.core.executor_model import SHARED_IN_FLIGHT
 from priority_router.core.scheduler import MAX_WRITTEN_OFF
+from priority_router.core.shares import LEAST_CLAIM
 from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
@@ -140,6 +141,7 @@ FROM_CODE = {
     "docs/policies.md": [
         f"after {service_times.TRIAL_AGAIN} dispatches of its signature",
         f"at most one dispatch in {service_times.TRIAL_AGAIN} exceeds",
+        *(["counts at least half as its own", "since at least half of it"] if LEAST_CLAIM == 1 / 2 else []),
     ],
     "docs/troubleshooting.md": [
         f"with {MAX_WRITTEN_OFF} such calls the router refuses everything",

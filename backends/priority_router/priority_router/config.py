@@ -167,6 +167,7 @@ class _Reader:
             overtaking=top["overtaking"],
             shared_executor=top["shared_executor"],
             max_queue_bytes=top["max_queue_bytes"],
+            max_execution=top["max_execution_microseconds"] * MICROSECOND,
         )
         default_class, guard = top["default_class"], top["guard_executor"]
         policy = RouterPolicy(

@@ -29,6 +29,9 @@ DEFAULT_CLASS_SOURCES: Final = ("tensor", "parameter")
 DEFAULT_EXECUTOR_TIMEOUT_MICROSECONDS: Final = 60_000_000
 """Longer than any execution worth prioritising, short enough that callers hear of a dead executor within a minute."""
 
+DEFAULT_MAX_EXECUTION_MICROSECONDS: Final = 0
+"""Not declared: only the owner can promise it, and nothing that is decided depends on it."""
+
 DEFAULT_MAX_FILL_SLOWDOWN: Final = 0.1
 """Fills batches freely where a batch costs what a row costs; keeps urgent dispatches short where each row costs."""
 
@@ -205,6 +208,13 @@ TOP_LEVEL: Final = (
         DEFAULT_EXECUTOR_TIMEOUT_MICROSECONDS,
         "Time after which a call without an answer is given up; at least twice the longest execution.",
         _between(1000, MAX_MICROSECONDS),
+    ),
+    Field(
+        "max_execution_microseconds",
+        "integer",
+        DEFAULT_MAX_EXECUTION_MICROSECONDS,
+        "Declared: no dispatch takes longer than this; 0: not declared. For lint and worst cases, not for decisions.",
+        _between(0, MAX_MICROSECONDS),
     ),
     Field(
         "max_fill_slowdown",

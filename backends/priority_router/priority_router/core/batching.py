@@ -25,12 +25,14 @@ class Batch:
         level: that it is sent at.
         picks: the rows taken of each request in batch order, the head's first.
         rows: of all together.
+        claim: it is sent for the share of its head's class.
     """
 
     head: Entry
     level: int
     picks: list[tuple[Entry, int]]
     rows: int
+    claim: bool
 
 
 def blocking_budgets(policy: SchedulingPolicy) -> dict[str, int]:
@@ -76,7 +78,7 @@ def propose(
     rows = min(head.unsent, target if oversized else limit)
     picks = [(head, rows)]
     if policy.max_batch_size == 0 or rows < head.unsent:
-        return Batch(head, sent_at, picks, rows)
+        return Batch(head, sent_at, picks, rows, deprived is not None)
 
     room = limit
     if deprived is not None:
@@ -89,7 +91,7 @@ def propose(
         rows = _join(lane, head, picks, rows, room, target)
         if lane.level == level:
             own = rows
-    return Batch(head, sent_at, picks, rows)
+    return Batch(head, sent_at, picks, rows, deprived is not None)
 
 
 def _row_limit(

@@ -64,6 +64,7 @@ class ExecutorModel:
         self._max_rows = max(policy.max_batch_size, 1)
         self._running: list[Flight] = []
         self._lead = Lead()
+        self._bounded_wait = any(each.max_wait or each.min_share for each in policy.classes)
         self.times = ServiceTimes(self._max_rows, bounded=any(each.max_blocking for each in policy.classes))
         self.flights: dict[int, Flight] = {}
         self.waiting: list[Flight] = []
@@ -100,6 +101,19 @@ class ExecutorModel:
         """Whether Triton would merge such a dispatch, sent ahead, with one that waits: then an instance would idle."""
         return not self._goes_at_once(level) and any(
             self._mergeable(flight.dispatch, signature, rows) for flight in self.waiting
+        )
+
+    def would_pass_again(self, level: int) -> bool:
+        """Whether such a dispatch, sent ahead, would be the second to pass one that waits.
+
+        Without end that would take from a class what its ``max_wait`` or ``min_share`` promises, so it counts where
+        there is such a promise.
+        """
+        return (
+            self._bounded_wait
+            and self._policy.levels
+            and not self._goes_at_once(level)
+            and any(flight.passed and level < flight.dispatch.level for flight in self.waiting)
         )
 
     def send(self, dispatch: Dispatch, now: int) -> None:

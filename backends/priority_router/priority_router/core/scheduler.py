@@ -217,7 +217,8 @@ class Scheduler:
             return None
         batch = self._propose()
         if batch is not None:
-            self._held_back = self._executor.would_merge(level, batch.head.request.signature, batch.rows)
+            merges = self._executor.would_merge(level, batch.head.request.signature, batch.rows)
+            self._held_back = merges or self._executor.would_pass_again(level)
         return None if self._held_back else batch
 
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
@@ -240,7 +241,9 @@ class Scheduler:
         self._note_budget(batch)
         dispatch = Dispatch(self._dispatch_id, batch.level, head.request.signature, batch.rows, tuple(parts))
         self._executor.send(dispatch, now)
-        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, self._executor.flights[dispatch.id].estimate or 0)
+        estimate = self._executor.flights[dispatch.id].estimate or 0
+        claimed_for = head.traffic_class.name if batch.claim else None
+        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, estimate, claimed_for)
         charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
 

@@ -20,6 +20,10 @@ from priority_router.core.values import SECOND, SchedulingPolicy
 LONGEST_DEBT: Final = 1 * SECOND
 """A class that has had more than its share, since nobody else wanted the time, loses at most its share of this much."""
 
+LEAST_CLAIM: Final = 0.5
+"""Part of a dispatch that the class for whose share it is sent is charged with at least, whoever fills it: by its rows
+alone one that always has a single row waiting would take a whole dispatch for each, many times its share."""
+
 RECENT: Final = 16
 """Dispatches of a class among which the longest is looked for: it must be able to owe one of them."""
 
@@ -59,7 +63,14 @@ class Shares:
         if name in self._lag:
             self._lag[name] = min(self._lag[name], 0.0)
 
-    def sent(self, dispatch_id: int, rows: Mapping[str, int], waiting: Mapping[str, int], estimate: int) -> None:
+    def sent(
+        self,
+        dispatch_id: int,
+        rows: Mapping[str, int],
+        waiting: Mapping[str, int],
+        estimate: int,
+        claimed_for: str | None = None,
+    ) -> None:
         """Charge a dispatch with what it is expected to take.
 
         Args:
@@ -67,11 +78,15 @@ class Shares:
             rows: that it holds, by class.
             waiting: requests that still wait, by class.
             estimate: ns; 0 while nothing is learned.
+            claimed_for: class for whose share it is sent; None: it goes in its turn.
         """
         if self._shares:
             total = sum(rows.values())
             entitled = frozenset(name for name in self._shares if waiting[name] or name in rows)
-            charge = Charge({name: count / total for name, count in rows.items() if name in self._shares}, entitled)
+            parts = {name: count / total for name, count in rows.items() if name in self._shares}
+            if claimed_for is not None:
+                parts[claimed_for] = max(parts[claimed_for], LEAST_CLAIM)
+            charge = Charge(parts, entitled)
             self._charges[dispatch_id] = charge
             self._charge(charge, estimate)
 

@@ -87,6 +87,7 @@ class SchedulingPolicy:
         overtaking: rule 5; needs ``levels``.
         shared_executor: rule 9; needs ``levels``.
         max_queue_bytes: bytes of all requests that may wait; 0 = unlimited.
+        max_execution: ns that no dispatch takes longer than, as declared; 0 = not declared. No decision depends on it.
     """
 
     classes: tuple[TrafficClass, ...]
@@ -99,6 +100,7 @@ class SchedulingPolicy:
     overtaking: bool = False
     shared_executor: bool = False
     max_queue_bytes: int = 0
+    max_execution: int = 0
 
 
 @dataclass(frozen=True, slots=True)
