@@ -29,7 +29,12 @@ from priority_router.ops.simulate.arrivals import Arrival, traffic
 SCHEMA: Final = "priority-router-simulation/1"
 """Changes with every change that a reader of the old form would stumble over."""
 
-MODES: Final[Mapping[str, tuple[str, str]]] = {}
+MODES: Final[Mapping[str, tuple[str, str]]] = {
+    "--worst-case": (
+        "priority_router.ops.simulate.worst_case",
+        "the longest that each class can wait, from the policy alone",
+    ),
+}
 """Option to the module whose ``main(words)`` runs instead, with all words, and how to use it in a line."""
 
 DEFAULT_SECONDS: Final = 60.0
