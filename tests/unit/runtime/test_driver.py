@@ -65,6 +65,15 @@ def test_times_are_kept_from_execute_to_exec_and_back() -> None:
     assert job.executor_ns == 1_000_000
 
 
+def test_hand_overs_are_counted_from_the_decision() -> None:
+    bench = Bench(policy())
+    bench.submit(bench.job())
+    bench.clock.pass_ms(3)
+    bench.driver.called(bench.calls[0], bench.clock())
+    counted = bench.driver.observe().hand_over
+    assert (sum(counted.counts), counted.total_ns) == (1, 3_000_000)
+
+
 def test_an_oversized_request_goes_out_in_parts_and_is_answered_once() -> None:
     bench = Bench(policy(size=4))
     job = bench.job(count=10)

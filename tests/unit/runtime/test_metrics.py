@@ -13,6 +13,7 @@ from priority_router.hooks import HookCounts
 from priority_router.runtime import metrics
 from priority_router.runtime.driver import Observed
 from priority_router.runtime.export import Exporter
+from priority_router.runtime.hand_over import Counted, HandOver
 from priority_router.runtime.metrics import NO_CLASS, Family, Lateness, Readings, Tally, samples
 from support.fake_triton import Triton
 
@@ -27,6 +28,7 @@ def readings(*tallies: Tally, **changes: Any) -> Readings:
         "written_off": 0,
         "late_answers": 0,
         "worst_blocking": dict.fromkeys(CLASSES, 0),
+        "hand_over": Counted(),
     }
     observed.update({key: changes.pop(key) for key in list(changes) if key in observed})
     return Readings(tallies or (Tally(CLASSES),), Observed(**observed), changes.pop("counters", {}), **changes)
@@ -69,6 +71,17 @@ def test_tallies_of_all_threads_are_added(exported: Exported) -> None:
     assert exported.read("executor_seconds_count", **{"class": "online"}) == 2
     assert exported.read("queue_seconds_count", **{"class": "bulk"}) == 0
     assert (one.answered, other.answered) == (1, 2)
+
+
+def test_hand_overs_have_buckets_without_a_class(exported: Exported) -> None:
+    counted = HandOver()
+    for microseconds in (90, 450, 480, 200_000):
+        counted.add(microseconds * 1000)
+    exported.flush(readings(hand_over=counted.read()))
+    buckets = {le: exported.read("hand_over_seconds_bucket", le=le) for le in ("0.0001", "0.0004", "0.0005", "+Inf")}
+    assert buckets == {"0.0001": 1, "0.0004": 1, "0.0005": 3, "+Inf": 4}
+    assert exported.read("hand_over_seconds_count") == 4
+    assert exported.read("hand_over_seconds_sum") == pytest.approx(0.20102)
 
 
 def test_buckets_are_cumulative_and_closed_above(exported: Exported) -> None:

@@ -12,8 +12,11 @@ from typing import Final
 
 from priority_router.errors import SetupError
 
+AGREEMENT_SCHEMA: Final = "priority-router-agreement/1"
+"""Of what scripts/agreement.py writes; see `report.SCHEMA`."""
+
 ENSEMBLE_SCHEMA: Final = "priority-router-ensemble/1"
-"""Of what scripts/measure_ensemble.py writes; see `report.SCHEMA`."""
+"""Likewise of scripts/measure_ensemble.py."""
 
 HOOKS_SCHEMA: Final = "priority-router-hooks/1"
 """Likewise of scripts/measure_hooks.py."""

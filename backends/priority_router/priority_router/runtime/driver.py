@@ -22,6 +22,7 @@ from priority_router.core.scheduler import Scheduler
 from priority_router.core.values import Dispatch, Part, SchedulingPolicy, Send
 from priority_router.errors import InternalFault, QueueFull, RequestError
 from priority_router.runtime.alarm import Alarm
+from priority_router.runtime.hand_over import Counted, HandOver
 from priority_router.runtime.log import Log
 from priority_router.runtime.work import Answer, Call, Job, Tensors
 
@@ -42,6 +43,7 @@ class Observed:
         blocking_budget: ns, of each class that has a ``max_blocking``.
         waiting_bytes: bytes of their inputs, per class.
         over_budget: per class under such a budget, dispatches predicted to exceed it.
+        hand_over: from decisions to executor calls.
     """
 
     waiting: dict[str, int]
@@ -52,6 +54,7 @@ class Observed:
     blocking_budget: dict[str, int] = field(default_factory=dict)
     over_budget: dict[str, int] = field(default_factory=dict)
     waiting_bytes: dict[str, int] = field(default_factory=dict)
+    hand_over: Counted = Counted()  # noqa: RUF009 - a tuple
 
 
 class Driver:
@@ -97,6 +100,7 @@ class Driver:
         self._waiting: dict[str | None, OrderedDict[int, Job]] = {c.name: OrderedDict() for c in policy.classes}
         self._full: set[str] = set()
         self._draining = False
+        self._hand_over = HandOver()
         self.alarm = Alarm(clock)
         self.on_send: Callable[[int], None] = _nothing
         self.sent = 0
@@ -117,6 +121,7 @@ class Driver:
     def called(self, call: Call, now: int) -> None:
         """The executor is about to be called."""
         with self._lock:
+            self._hand_over.add(now - call.decided)
             if call.epoch == self._epoch:
                 self._scheduler.called(call.dispatch.id, now)
         for job in call.jobs:
@@ -235,6 +240,7 @@ class Driver:
                 blocking_budget={c.name: c.max_blocking for c in self._policy.classes if c.max_blocking},
                 over_budget=dict(scheduler.over_budget),
                 waiting_bytes=dict(scheduler.waiting_bytes),
+                hand_over=self._hand_over.read(),
             )
 
     # With the lock held.
@@ -249,7 +255,7 @@ class Driver:
             moment = self._scheduler.next_wakeup()
             for action in actions:
                 if isinstance(action, Send):
-                    calls.append(self._call_for(action.dispatch))
+                    calls.append(self._call_for(action.dispatch, now))
                 else:
                     self._finish(action.request_id, action.error)
         except Exception as error:  # noqa: BLE001 - a fault of the core must not stop the router
@@ -272,10 +278,10 @@ class Driver:
             if job.request is not None:
                 self._scheduler.cancel(job.request.id, now)
 
-    def _call_for(self, dispatch: Dispatch) -> Call:
+    def _call_for(self, dispatch: Dispatch, now: int) -> Call:
         self.sent += 1
         self.sent_rows += dispatch.rows
-        return Call(dispatch, [self._take_rows(part) for part in dispatch.parts], self._epoch)
+        return Call(dispatch, [self._take_rows(part) for part in dispatch.parts], self._epoch, now)
 
     def _take_rows(self, part: Part) -> Job:
         job = self._jobs[part.request_id]

@@ -3,7 +3,7 @@
 
 Law: the only user of ``pb_utils.MetricFamily``; called by one thread, at most twice a second.
 
-One call into the server costs 40 to 70 us, so only what changed is sent. For the same reason the two histograms are
+One call into the server costs 40 to 70 us, so only what changed is sent. For the same reason histograms are
 exported as the counters that a histogram consists of (``_bucket`` with ``le``, ``_sum``, ``_count``): Triton's own kind
 takes one call per observation, which at a thousand requests per second would cost a tenth of a core or force sampling.
 To Prometheus both are the same: ``histogram_quantile(0.99, rate(priority_router_queue_seconds_bucket[5m]))`` works, and

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from priority_router.core.recent import RecentWorst
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
+from priority_router.runtime import hand_over
 from priority_router.runtime.driver import Observed
 
 BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -26,7 +27,6 @@ NO_CLASS: Final = "_none"
 """Class label of requests that no class could be found for; no class can be called so."""
 
 _BOUNDS_NS: Final = tuple(int(bound * 1e9) for bound in BUCKETS_SECONDS)
-_LE: Final = (*(f"{bound:g}" for bound in BUCKETS_SECONDS), "+Inf")
 _SECOND: Final = 1e9
 
 
@@ -36,7 +36,7 @@ class Histogram:
     __slots__ = ("counts", "total_ns")
 
     def __init__(self) -> None:
-        self.counts = [0] * len(_LE)
+        self.counts = [0] * (len(BUCKETS_SECONDS) + 1)
         self.total_ns = 0
 
     def add(self, duration_ns: int) -> None:
@@ -101,6 +101,7 @@ def _gauge(name: str, text: str) -> Family:
 
 
 _QUEUE_TEXT: Final = "Time from a request's arrival to its executor call"
+_HAND_OVER_TEXT: Final = "Time from a decision to its executor call"
 _EXECUTOR_TEXT: Final = "Time between an executor call and its return, waiting inside Triton included"
 
 REQUESTS: Final = _counter("requests_total", "Requests answered, by class and outcome")
@@ -111,6 +112,9 @@ QUEUE_SUM: Final = _counter("queue_seconds_sum", _QUEUE_TEXT)
 EXECUTOR_BUCKET: Final = _counter("executor_seconds_bucket", _EXECUTOR_TEXT)
 EXECUTOR_COUNT: Final = _counter("executor_seconds_count", _EXECUTOR_TEXT)
 EXECUTOR_SUM: Final = _counter("executor_seconds_sum", _EXECUTOR_TEXT)
+HAND_OVER_BUCKET: Final = _counter("hand_over_seconds_bucket", _HAND_OVER_TEXT)
+HAND_OVER_COUNT: Final = _counter("hand_over_seconds_count", _HAND_OVER_TEXT)
+HAND_OVER_SUM: Final = _counter("hand_over_seconds_sum", _HAND_OVER_TEXT)
 QUEUE_SIZE: Final = _gauge("queue_size", "Requests that wait in the router")
 QUEUE_BYTES: Final = _gauge("queue_bytes", "Bytes of input of the requests that wait in the router")
 IN_FLIGHT_ROWS: Final = _gauge("in_flight_rows", "Rows that the executor has not answered")
@@ -217,6 +221,13 @@ def samples(readings: Readings) -> Iterator[Sample]:
         yield Sample(BLOCKING_BUDGET, (("class", label),), budget / _SECOND)
     for label, count in observed.over_budget.items():
         yield Sample(OVER_BUDGET, (("class", label),), count)
+    yield from _buckets(
+        (HAND_OVER_BUCKET, HAND_OVER_COUNT, HAND_OVER_SUM),
+        (),
+        hand_over.BUCKETS_SECONDS,
+        observed.hand_over.counts,
+        observed.hand_over.total_ns,
+    )
     yield Sample(IN_FLIGHT_ROWS, (), observed.rows_in_flight)
     yield Sample(WRITTEN_OFF, (), observed.written_off)
     yield Sample(LATE_ANSWERS, (), observed.late_answers)
@@ -232,11 +243,21 @@ def samples(readings: Readings) -> Iterator[Sample]:
 
 
 def _histogram(families: tuple[Family, Family, Family], label: str, parts: Sequence[Histogram]) -> Iterator[Sample]:
-    bucket, count, total = families
     counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
+    total_ns = sum(part.total_ns for part in parts)
+    return _buckets(families, (("class", label),), BUCKETS_SECONDS, counts, total_ns)
+
+
+def _buckets(
+    families: tuple[Family, Family, Family],
+    labels: tuple[tuple[str, str], ...],
+    bounds: Sequence[float],
+    counts: Sequence[int],
+    total_ns: int,
+) -> Iterator[Sample]:
+    bucket, count, total = families
     cumulative = list(itertools.accumulate(counts))
-    own = ("class", label)
-    yield Sample(count, (own,), cumulative[-1])
-    for le, value in zip(reversed(_LE), reversed(cumulative), strict=True):
-        yield Sample(bucket, (own, ("le", le)), value)
-    yield Sample(total, (own,), sum(part.total_ns for part in parts) / _SECOND)
+    yield Sample(count, labels, cumulative[-1])
+    for le, value in zip(("+Inf", *(f"{bound:g}" for bound in reversed(bounds))), reversed(cumulative), strict=True):
+        yield Sample(bucket, (*labels, ("le", le)), value)
+    yield Sample(total, labels, total_ns / _SECOND)

@@ -97,12 +97,13 @@ class Job:
 class Call(NamedTuple):
     """One call of the executor: a dispatch and, part by part, whose rows it holds.
 
-    ``epoch`` tells the driver whether the scheduler that decided it still decides.
+    ``epoch`` tells the driver whether the scheduler that decided it still decides, ``decided`` when that was, ns.
     """
 
     dispatch: Dispatch
     jobs: Sequence[Job]
     epoch: int
+    decided: int
 
 
 class Answer(NamedTuple):

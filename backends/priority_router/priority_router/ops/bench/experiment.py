@@ -30,7 +30,8 @@ from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.loads import LEVELS, ONLINE
 from priority_router.ops.server import Server
 
-_PAYLOAD = {"X": np.ones((1, 4), dtype=np.float32)}
+PAYLOAD = {"X": np.ones((1, 4), dtype=np.float32)}
+"""Of every request: one row for the sleeping executor."""
 
 Progress = Callable[[str], None]
 
@@ -131,7 +132,7 @@ def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Resu
         try:
             with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
                 results.triton = executor_stats.get_json(server.http, "/v2")["version"]
-                target = Target(server.http, routes(arm, LEVELS, scenario.direct), [_PAYLOAD])
+                target = Target(server.http, routes(arm, LEVELS, scenario.direct), [PAYLOAD])
                 return _measure_arm(scenario, target, seed, number, results.samples)
         except PriorityRouterError as error:
             raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error

@@ -30,6 +30,10 @@ SCHEMA: Final = "priority-router-simulation/1"
 """Changes with every change that a reader of the old form would stumble over."""
 
 MODES: Final[Mapping[str, tuple[str, str]]] = {
+    "--record-profile": (
+        "priority_router.ops.simulate.record",
+        "FILE --url URL: write the profile of an executor behind a router that runs",
+    ),
     "--worst-case": (
         "priority_router.ops.simulate.worst_case",
         "the longest that each class can wait, from the policy alone",

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``priority-router simulate --record-profile``: asks a running router and writes what it saw as a profile.
+
+First one request at a time, of each row count in turn, between two readings of the executor's counters: what the
+execution took is then known exactly, and what is left of the answer's time are the ways around it. Then requests of one
+row at random times, nearly as many as the executor can serve, for the same under load. With ``--watch`` it sends
+nothing and reads the counters only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import itertools
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from priority_router import __version__
+from priority_router.config import load_policy
+from priority_router.core.values import SECOND
+from priority_router.errors import SetupError
+from priority_router.ops import command_line, result_file
+from priority_router.ops.probe.question import Unanswerable, zero_inputs
+from priority_router.ops.simulate import asking, profile
+from priority_router.ops.simulate.executor import ExecutorShape
+from priority_router.ops.simulate.observed import Alone, Page, Recording
+from priority_router.ops.sweep import powers_of_two
+
+DEFAULT_SECONDS: Final = 30.0
+WARM_UPS: Final = 3
+"""First requests of each row count, whose times are not kept."""
+
+FEWEST_ROUNDS: Final = 5
+"""Of every row count that are asked for alone, whatever the time."""
+
+MOST_DISTURBED: Final = 10
+"""Requests that were not alone, more than those that were, from which others are taken to use the executor."""
+
+ALONE_SHARE: Final = 0.5
+"""Of the time, for requests one at a time."""
+
+WARM_UP_SHARE: Final = 0.1
+"""Of the time under load, at its start: not kept."""
+
+LOAD: Final = 0.9
+"""Of what the executor can do in batches of the largest row count, under load."""
+
+MOST_PER_SECOND: Final = 1000.0
+"""Requests under load; more would measure this client and the server's front end."""
+
+_KINDS: Final = {
+    "BOOL": np.bool_,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+    "BYTES": np.object_,
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Records and writes.
+
+    Args:
+        words: options.
+
+    Returns:
+        0.
+
+    Raises:
+        SetupError: the server cannot be asked, or others disturb the recording.
+    """
+    options = _parser().parse_args(words)
+    target: Path = options.record_profile
+    result_file.check_writable(target)
+    executor = load_policy(options.policy).executor if options.policy is not None else options.executor
+    with command_line.interrupted_by_sigterm(), contextlib.closing(asking.connect(options.url)) as server:
+        configs = {model: server.config(model) for model in (options.model, executor)}
+        shape = _shape(configs[executor])
+        most = max(1, shape.max_batch_size)
+        if options.rows and options.rows[-1] > most:
+            raise SetupError(f"--rows {options.rows[-1]}: {executor} takes {most} at most; leave it out")
+        recording = Recording(shape.instances)
+        if options.watch:
+            before = server.counters(executor)
+            time.sleep(options.seconds)
+            recording.during = server.counters(executor).since(before)
+            how = "watched: the executor's counters under the traffic of others"
+        else:
+            payloads = _Payloads(configs[options.model], options.inputs, options.seed)
+            questions = {
+                rows: asking.Question(options.model, payloads.of(rows), options.class_name, payloads.batched)
+                for rows in {1, *(options.rows or powers_of_two(shape.max_batch_size))}
+            }
+            _alone(server, executor, list(questions.values()), options.seconds * ALONE_SHARE, recording)
+            seconds = options.seconds * (1 - ALONE_SHARE)
+            _together(server, executor, questions[1], seconds, options.seed, shape, recording, lambda: _page(options))
+            how = "asked: requests one at a time, then many"
+    execution = recording.execution_us()
+    if not execution:
+        raise SetupError(f"{options.url}: {executor} ran nothing within {options.seconds:g} s; send it some traffic")
+    document = profile.as_json(
+        shape,
+        execution,
+        recording.overhead_us(),
+        recording.delays_us(),
+        {
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "priority_router": __version__,
+            "how": how,
+            "model": options.model,
+            "executor": executor,
+            "seconds": options.seconds,
+            "seed": options.seed,
+            "executions": sum(recording.during.executions.values()) + len(recording.alone),
+        },
+    )
+    result_file.write(target, document)
+    print("rows  executions  ms, median")
+    for count, times in sorted(execution.items()):
+        seen = sum(each.reply.rows == count for each in recording.alone) or recording.during.executions.get(count, 0)
+        print(f"{count:4}  {seen:10}  {float(np.median(times)) / 1e3:10.3f}")
+    print(f"\n{result_file.shown(target)}: written; use: priority-router simulate --profile {target} --policy …")
+    return 0
+
+
+class _Payloads:
+    """Inputs of any row count: random by type and shape, or the first row of each array of a file, over and over."""
+
+    def __init__(self, config: Mapping[str, Any], file: Path | None, seed: int) -> None:
+        self.batched = int(config.get("max_batch_size", 0)) > 0
+        self._random = np.random.default_rng(seed)
+        self._given = _given(file) if file is not None else None
+        try:
+            self._inputs = zero_inputs(config)
+        except Unanswerable as error:
+            raise SetupError(f"{error}; give its inputs with --inputs FILE.npz") from error
+
+    def of(self, rows: int) -> asking.Inputs:
+        """Inputs of so many rows."""
+        if self._given is not None:
+            if not self.batched:
+                return self._given
+            return {name: np.repeat(array[:1], rows, axis=0) for name, array in self._given.items()}
+        made = {}
+        for tensor in self._inputs:
+            shape = (rows, *tensor.shape[1:]) if self.batched else tensor.shape
+            kind = _KINDS.get(tensor.datatype)
+            if kind is None:
+                raise SetupError(f"input {tensor.name} has type {tensor.datatype}; give it with --inputs FILE.npz")
+            if kind is np.object_:
+                made[tensor.name] = np.full(shape, b"", dtype=object)
+            elif issubclass(kind, np.floating):
+                made[tensor.name] = self._random.random(shape).astype(kind)
+            else:
+                # Larger ones may be no token, no index and no label of the model.
+                made[tensor.name] = self._random.integers(0, 2, shape).astype(kind)
+        return made
+
+
+def _given(file: Path) -> dict[str, Any]:
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            arrays = {name: found[name] for name in found.files}
+    except (OSError, ValueError) as error:
+        raise SetupError(f"--inputs {file}: {error}; write it with numpy.savez(FILE, INPUT=array, …)") from error
+    if not arrays:
+        raise SetupError(f"--inputs {file}: no array in it; write it with numpy.savez(FILE, INPUT=array, …)")
+    return arrays
+
+
+def _alone(
+    server: asking.Server,
+    executor: str,
+    questions: Sequence[asking.Question],
+    seconds: float,
+    recording: Recording,
+) -> None:
+    """One request at a time, each row count in turn."""
+    for _, question in itertools.product(range(WARM_UPS), questions):
+        server.ask(question)
+    end = time.monotonic() + seconds
+    disturbed = 0
+    before = server.counters(executor)
+    for number in itertools.count():
+        if number >= FEWEST_ROUNDS and time.monotonic() > end:
+            break
+        for question in questions:
+            reply = server.ask(question)
+            after = server.counters(executor)
+            each = Alone(reply, after.since(before))
+            before = after
+            if each.undisturbed:
+                recording.alone.append(each)
+            else:
+                disturbed += 1
+                if disturbed > len(recording.alone) + MOST_DISTURBED:
+                    raise SetupError(
+                        f"{executor} ran more than what was asked here, {disturbed} times in "
+                        f"{disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch"
+                    )
+
+
+def _together(
+    server: asking.Server,
+    executor: str,
+    question: asking.Question,
+    seconds: float,
+    seed: int,
+    shape: ExecutorShape,
+    recording: Recording,
+    page: Callable[[], Page | None],
+) -> None:
+    """Requests of one row, at random times, nearly as many as the executor can serve."""
+    largest = max(recording.execution_us())
+    capacity = shape.instances * largest * 1e6 / recording.usual_us(largest)
+    rate = min(MOST_PER_SECOND, LOAD * capacity)
+    due = _poisson(rate, seconds * (1 - WARM_UP_SHARE), f"{seed}/load")
+    if not due:
+        return
+    server.many(question, _poisson(rate, seconds * WARM_UP_SHARE, f"{seed}/warm-up") or [0])
+    before, first = server.counters(executor), page()
+    recording.together = server.many(question, due)
+    recording.during = server.counters(executor).since(before)
+    last = page()
+    if first is not None and last is not None:
+        recording.page = last.since(first)
+
+
+def _poisson(rate: float, seconds: float, seed: str) -> list[int]:
+    rng = random.Random(seed)
+    gaps = itertools.accumulate(iter(lambda: rng.expovariate(rate), None))
+    return [round(at * SECOND) for at in itertools.takewhile(lambda at: at < seconds, gaps)]
+
+
+def _page(options: argparse.Namespace) -> Page | None:
+    return None if options.metrics_url is None else asking.page(options.metrics_url, options.model)
+
+
+def _shape(config: Mapping[str, Any]) -> ExecutorShape:
+    """The executor's shape by its configuration, as the server completed it."""
+    groups = config.get("instance_group") or [{}]
+    instances = sum(int(group.get("count", 1)) * max(1, len(group.get("gpus") or ())) for group in groups)
+    batching = config.get("dynamic_batching") or {}
+    return ExecutorShape(
+        max(1, instances), int(config.get("max_batch_size", 0)), int(batching.get("priority_levels", 0)) > 0
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_line.parser(
+        "priority-router simulate --record-profile",
+        "Writes the profile of an executor behind a router that runs. It sends requests to the router: one at a time "
+        "for half of the time, then nearly as many as the executor can serve, so other callers wait behind these; "
+        "record before there is traffic, or with --watch, which sends nothing and sees execution times only.",
+        usage="%(prog)s FILE --url URL [options]",
+    )
+    parser.add_argument("--record-profile", type=Path, required=True, metavar="FILE", help="where to write the profile")
+    parser.add_argument("--url", required=True, help="http://HOST:PORT or (with tritonclient) grpc://HOST:PORT")
+    parser.add_argument(
+        "--metrics-url",
+        metavar="URL",
+        help="of the server's metrics, such as http://127.0.0.1:8002/metrics, where the router tells its own share of "
+        "the delays under load; without it that is taken from when nothing else was there",
+    )
+    parser.add_argument("--model", default="router", help="the router (default %(default)s)")
+    named = parser.add_mutually_exclusive_group()
+    named.add_argument("--executor", default="executor", help="its executor (default %(default)s)")
+    named.add_argument("--policy", type=Path, metavar="FILE", help="the router's policy.toml, which names the executor")
+    parser.add_argument("--class", dest="class_name", metavar="NAME", help="class to ask as (default the policy's)")
+    parser.add_argument("--rows", type=_row_counts, metavar="A,B", help="row counts (default 1, 2, 4 … to the largest)")
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="FILE.npz",
+        help="arrays by the inputs' names, whose first row is sent over and over (default random values, 0 or 1 for "
+        "integers)",
+    )
+    parser.add_argument("--watch", action="store_true", help="send nothing: read the executor's counters only")
+    parser.add_argument(
+        "--seconds",
+        type=command_line.seconds,
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help="for all of it (default %(default)g)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=command_line.whole_number(0),
+        default=1,
+        metavar="N",
+        help="of inputs and of the times of requests under load (default %(default)s)",
+    )
+    return parser
+
+
+def _row_counts(word: str) -> list[int]:
+    count = command_line.whole_number(1)
+    return sorted({count(part) for part in word.split(",")})
