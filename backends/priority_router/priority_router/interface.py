@@ -14,6 +14,10 @@ CLASS_TENSOR: Final = "CLASS"
 CLASS_PARAMETER: Final = "class"
 """Request parameter that names the class where there is no tensor."""
 
+PROBE_PARAMETER: Final = "priority_router_probe"
+"""Request parameter, of value true: only whether the router lives is asked. It answers without outputs, before it looks
+at anything else of the request."""
+
 QUEUE_OUTPUT: Final = "ROUTER_QUEUE_US"
 """Output: microseconds from ``execute`` to the executor call of the first part, INT64, one value per row."""
 

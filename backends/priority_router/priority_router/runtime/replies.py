@@ -17,7 +17,7 @@ from priority_router.interface import EXECUTOR_OUTPUT, QUEUE_OUTPUT
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import Tally
 from priority_router.runtime.translate import ErrorCodes
-from priority_router.runtime.work import Answer, Array, Job, timing
+from priority_router.runtime.work import Alive, Answer, Array, Job, timing
 
 
 class Replies:
@@ -39,8 +39,11 @@ class Replies:
         self._final = pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL
         self._fault = f"router {log.name!r} failed on this request; the server's log says why (look for {log.prefix!r})"
 
-    def send(self, answer: Answer, tally: Tally) -> None:
-        """Sends one answer and counts it."""
+    def send(self, answer: Answer | Alive, tally: Tally) -> None:
+        """Sends one answer and counts it, unless it only says that the router lives."""
+        if isinstance(answer, Alive):
+            answer.sender.send(self._pb.InferenceResponse([]), self._final)
+            return
         job, error = answer
         try:
             response = self._response(job) if error is None else self._refusal(error)

@@ -25,7 +25,7 @@ from priority_router.control import (
 )
 from priority_router.errors import InternalFault, RequestError
 from priority_router.hooks import HookCounters
-from priority_router.runtime import metrics, threads
+from priority_router.runtime import liveness, metrics, threads
 from priority_router.runtime.cancels import Cancels
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.executor import Executor
@@ -35,7 +35,7 @@ from priority_router.runtime.intake import Intake
 from priority_router.runtime.log import Log
 from priority_router.runtime.replies import Replies
 from priority_router.runtime.translate import ErrorCodes
-from priority_router.runtime.work import Answer, Call, Job
+from priority_router.runtime.work import Alive, Answer, Call, Job
 
 SWITCH_INTERVAL_SECONDS: Final = 0.0005
 """A 5 ms timer woke 5.3 ms late beside a busy thread at the default of 5 ms, 0.7 ms late with this."""
@@ -89,7 +89,7 @@ class Router:
         self._received = 0
         self._lateness = metrics.Lateness()
         self._calls: threads.Crew[Call] = threads.Crew("executor call", log)
-        self._answers: threads.Crew[Answer] = threads.Crew("reply", log)
+        self._answers: threads.Crew[Answer | Alive] = threads.Crew("reply", log)
 
         codes = ErrorCodes(pb.TritonError)
         classes = [traffic_class.name for traffic_class in policy.scheduling.classes]
@@ -139,7 +139,6 @@ class Router:
             None as a rule; otherwise one entry per request, with the response to each that has no sender.
         """
         now = self._clock()
-        self._received += len(requests)
         jobs = []
         returned: dict[int, Any] = {}
         for index, request in enumerate(requests):
@@ -147,6 +146,10 @@ class Router:
             # Triton takes an exception for the answer to the whole call, also to what is in other threads' hands.
             try:
                 job = Job(request.get_response_sender(), now)
+                if liveness.asked(request):
+                    self._answers.put(Alive(job.sender))
+                    continue
+                self._received += 1
                 self._intake.fill(job, request)
                 jobs.append(job)
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
@@ -154,6 +157,7 @@ class Router:
                 if job is not None:
                     self._answers.put(Answer(job, error))
                 else:
+                    self._received += 1
                     returned[index] = self._replies.without_sender(error, self._returned)
         if jobs:
             # They are the driver's now, also when it fails on its way out: it gives up calls without an answer.

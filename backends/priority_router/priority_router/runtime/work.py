@@ -113,6 +113,12 @@ class Answer(NamedTuple):
     error: RequestError | None
 
 
+class Alive(NamedTuple):
+    """The answer to whoever only asked whether the router lives (``liveness``)."""
+
+    sender: Any
+
+
 def timing(nanoseconds: int, rows: int, batched: bool) -> Array:
     """A timing output: microseconds, int64, one value per row: ``[rows, 1]``, or ``[1]`` without a batch axis."""
     values = [nanoseconds // 1000] * rows

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
-from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR
+from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR, PROBE_PARAMETER
 
 _ITEM_BYTES: Final = {
     "BOOL": 1,
@@ -92,17 +93,37 @@ def zero_inputs(config: Mapping[str, Any], class_name: str | None = None) -> lis
     return list(made.values())
 
 
-def parameters(class_name: str | None) -> dict[str, str]:
-    """The request's parameters: a class is named in both ways that need no header, whichever of them is read."""
-    return {} if class_name is None else {CLASS_PARAMETER: class_name}
+def zero_inputs_of_metadata(metadata: Mapping[str, Any]) -> list[ZeroTensor]:
+    """The smallest inputs that a model's metadata allows: one of each, since they do not say which are optional.
+
+    Args:
+        metadata: as the protocol has it, a free length being -1.
+
+    Raises:
+        Unanswerable: an input has no known type.
+    """
+    return [_filled(entry, entry.get("datatype", ""), entry.get("shape", ())) for entry in metadata.get("inputs") or []]
 
 
-def encode(inputs: Sequence[ZeroTensor], class_name: str | None = None) -> tuple[bytes, int]:
+def parameters(class_name: str | None, *, live: bool = False) -> dict[str, str | bool]:
+    """The request's parameters.
+
+    Args:
+        class_name: named in both ways that need no header, whichever of them is read; None leaves it to the router.
+        live: only whether the router lives is asked.
+    """
+    made: dict[str, str | bool] = {} if class_name is None else {CLASS_PARAMETER: class_name}
+    return {**made, PROBE_PARAMETER: True} if live else made
+
+
+def encode(
+    inputs: Sequence[ZeroTensor], parameters: Mapping[str, str | bool] = MappingProxyType({})
+) -> tuple[bytes, int]:
     """The body of an infer request in the HTTP protocol's binary form.
 
     Args:
         inputs: of the request.
-        class_name: named by a parameter too; None leaves the class to the router.
+        parameters: likewise.
 
     Returns:
         The body, and the length of the JSON at its beginning.
@@ -119,7 +140,7 @@ def encode(inputs: Sequence[ZeroTensor], class_name: str | None = None) -> tuple
                 for tensor in inputs
             ],
             # Some types have no JSON form.
-            "parameters": {"binary_data_output": True, **parameters(class_name)},
+            "parameters": {"binary_data_output": True, **parameters},
         }
     ).encode()
     return header + b"".join(tensor.raw for tensor in inputs), len(header)
@@ -127,7 +148,10 @@ def encode(inputs: Sequence[ZeroTensor], class_name: str | None = None) -> tuple
 
 def _zeros(entry: Mapping[str, Any], batch: tuple[int, ...]) -> ZeroTensor:
     datatype = str(entry.get("data_type", "")).removeprefix("TYPE_").replace("STRING", "BYTES")
+    return _filled(entry, datatype, (*batch, *entry.get("dims", ())))
+
+
+def _filled(entry: Mapping[str, Any], datatype: str, shape: Iterable[Any]) -> ZeroTensor:
     if datatype not in _ITEM_BYTES:
         raise Unanswerable(f"input {entry.get('name')} has type {datatype or 'unknown'}, which probe cannot fill")
-    dims = tuple(max(1, int(length)) for length in entry.get("dims", ()))
-    return ZeroTensor(str(entry["name"]), datatype, batch + dims)
+    return ZeroTensor(str(entry["name"]), datatype, tuple(max(1, int(length)) for length in shape))

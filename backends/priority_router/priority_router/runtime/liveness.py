@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that only ask whether the router lives.
+
+Law: recognised by one parameter, before anything else of the request is read; answered by a reply thread, without the
+scheduler and the executor; not counted, since they are nobody's traffic.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from priority_router.interface import PROBE_PARAMETER
+
+
+def asked(request: Any) -> bool:
+    """Whether a request of Triton's is such a question; what cannot be read is none."""
+    try:
+        text: str = request.parameters()
+        # Nearly every request ends here, and pays for no more than the search.
+        return PROBE_PARAMETER in text and json.loads(text).get(PROBE_PARAMETER) is True
+    except (ValueError, AttributeError):
+        return False
