@@ -29,7 +29,7 @@ if os.path.dirname(os.path.dirname(os.path.abspath(priority_router.__file__))) !
     )
 
 from priority_router.config import POLICY_FILE, load_policy  # noqa: E402
-from priority_router.control import RouterChannel  # noqa: E402
+from priority_router.control import RouterChannel, server_restarts  # noqa: E402
 from priority_router.errors import SetupError  # noqa: E402
 from priority_router.hooks import HookCounters, read_marker  # noqa: E402
 from priority_router.runtime import startup  # noqa: E402
@@ -72,7 +72,9 @@ class TritonPythonModel:
             channel = RouterChannel.from_environment(os.environ, model)
             if channel is not None:
                 opened.callback(channel.close)
-            self._router = Router(pb_utils, policy, Surroundings(model, hooks, guard_active, channel))
+            self._router = Router(
+                pb_utils, policy, Surroundings(model, hooks, guard_active, channel, server_restarts(os.environ))
+            )
             opened.pop_all()  # the router's to close from here on
 
     def execute(self, requests: list[object]) -> list[object] | None:

@@ -229,10 +229,27 @@ def test_a_probe_that_needs_a_header_is_noted(tmp_path, repository):
         assert "--header 'x-class: interactive'" in note
 
 
-def test_a_restricted_api_of_configurations_is_said(tmp_path, repository):
-    write_pair(repository)
-    words = ["--model-repository", repository, "--", "--http-restricted-api=model-config:secret=1"]
+RESTRICTED = ["health:one=1", "model-config,metadata,inference:two=2"]
+
+
+def test_serve_sends_the_keys_that_it_is_given(tmp_path, repository):
+    """It asks for health, configurations and life, whatever of these is restricted."""
+    write_pair(repository, executor=Executor(instances=2))
+    policy = repository / "router" / "1" / "policy.toml"
+    policy.write_text(policy.read_text().replace("instances = 2", "instances = 1"))
+    restricted = [f"--http-restricted-api={words}" for words in RESTRICTED]
+    words = ["--no-lint", "--router-timeout=2", "--model-repository", repository, "--", *restricted]
     with serving(tmp_path, *words) as command:
+        (line,) = warned(command)
+        assert "instances is 1 in policy.toml and 2" in line
+        time.sleep(8)  # several liveness requests
+        assert "error: " not in command.log
+
+
+def test_configurations_that_serve_may_not_read_are_said(tmp_path, repository):
+    write_pair(repository)
+    restricted = [f"--http-restricted-api={words}" for words in ("model-config:key=1", "statistics:key=2")]
+    with serving(tmp_path, "--model-repository", repository, "--", *restricted) as command:
         (line,) = warned(command)
         assert "cannot be compared with its executor" in line
 
@@ -340,8 +357,9 @@ def test_what_a_server_that_is_given_up_was_doing_is_said_and_nothing_of_it_is_l
     eventually(lambda: living(clock.session) == [])
 
 
-def test_a_restricted_health_api_is_said(tmp_path, repository):
+def test_a_health_api_that_serve_may_not_ask_is_said(tmp_path, repository):
     write_executor(repository, Executor())
-    status, log = refused(tmp_path, "--model-repository", repository, "--", "--http-restricted-api=health:secret=1")
+    restricted = [f"--http-restricted-api={words}" for words in ("health:key=1", "statistics:key=2")]
+    status, log = refused(tmp_path, "--model-repository", repository, "--", *restricted)
     assert status == 1
     assert "health API is restricted" in log

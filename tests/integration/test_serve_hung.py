@@ -14,10 +14,11 @@ from support.fleet import PATIENCE_SECONDS, eventually
 from support.models import Router, write_pair
 from support.serving import installation_of, living
 
-FATES = {"stopped": signal.SIGSTOP, "crashed": signal.SIGUSR1}
+FATES = {"stopped": signal.SIGSTOP, "crashed": signal.SIGUSR1, "mute": signal.SIGUSR2}
 SAID = {
     "stopped": "error: tritonserver hangs: for ",
     "crashed": "error: tritonserver crashed with signal SIGABRT and hangs",
+    "mute": "s it has taken connections on its HTTP port and answered none",
 }
 NEVER_SECONDS = 3600.0
 GUARD_SECONDS = 120
@@ -33,13 +34,21 @@ def words(tmp_path, monkeypatch):
     monkeypatch.setattr(serve, "LAST_WORDS_SECONDS", 60.0)
     for name, seconds in {
         "SILENT_SECONDS": NEVER_SECONDS,
+        "MUTE_SECONDS": NEVER_SECONDS,
         "CRASH_SECONDS": NEVER_SECONDS,
         "_CHECK_SECONDS": 0.2,
         "_ANSWER_SECONDS": 0.3,
     }.items():
         monkeypatch.setattr(watch, name, seconds)
     write_pair(tmp_path / "repository", Router(mode="plain"))
-    return ["--model-repository", str(tmp_path / "repository"), "--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+    return [
+        "--model-repository",
+        str(tmp_path / "repository"),
+        "--http-port=0",
+        "--grpc-port=0",
+        "--metrics-port=0",
+        "--max-restarts=0",
+    ]
 
 
 def order_to_stop():
@@ -52,6 +61,8 @@ def has_met(pid, fate, log):
     """The server is stopped, or has said that it crashes."""
     if fate == "crashed":
         return signal.SIGABRT in log.signals
+    if fate == "mute":
+        return "from now on nothing is answered" in log.text()
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
@@ -64,8 +75,8 @@ def meet(monkeypatch):
 
     def arm(fate, after=lambda: None):
         class Watched(watch.Watch):
-            def __init__(self, pid, host, port, log):
-                super().__init__(pid, host, port, log)
+            def __init__(self, pid, host, port, log, **more):
+                super().__init__(pid, host, port, log, **more)
                 sessions.append(pid)
                 threading.Thread(target=self.meet, args=(pid, log), daemon=True).start()
 
@@ -84,7 +95,14 @@ def meet(monkeypatch):
         assert children.kill_all(session, time.monotonic() + PATIENCE_SECONDS) == []
 
 
-@pytest.mark.parametrize(("fate", "limit"), [("stopped", ("SILENT_SECONDS", 2.0)), ("crashed", ("CRASH_SECONDS", 0.5))])
+@pytest.mark.parametrize(
+    ("fate", "limit"),
+    [
+        ("stopped", ("SILENT_SECONDS", 2.0)),
+        ("crashed", ("CRASH_SECONDS", 0.5)),
+        ("mute", ("MUTE_SECONDS", 2.0)),
+    ],
+)
 def test_a_hung_server_is_noticed_said_and_killed(words, meet, capfd, fate, limit, monkeypatch):
     monkeypatch.setattr(watch, *limit)
     sessions = meet(fate)

@@ -128,8 +128,8 @@ def test_a_signal_while_models_load_stops_at_once(tmp_path):
         eventually(lambda: living(session) == [])
 
 
-def test_a_server_that_dies_takes_serve_along_with_a_reason(tmp_path):
-    with served(tmp_path) as it:
+def test_a_server_that_dies_takes_serve_along_with_a_reason_where_it_may_not_start_again(tmp_path):
+    with served(tmp_path, words=("--max-restarts", "0")) as it:
         # Stopped, the stubs cannot notice that their server is gone.
         for name in ("router", "executor"):
             os.kill(it.stub(name), signal.SIGSTOP)

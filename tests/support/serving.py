@@ -151,9 +151,10 @@ class Served:
     records: dict[str, models.Record]
     sender: clients.Client
 
-    def stub(self, model: str) -> int:
-        """Process id of a model's first instance."""
-        return next(pid for pid, name in children.stubs(self.session).items() if name.startswith(f"{model}_"))
+    def stub(self, model: str, session: int | None = None) -> int:
+        """Process id of a model's first instance, in a later session where the server was started again."""
+        found = children.stubs(session or self.session).items()
+        return next(pid for pid, name in found if name.startswith(f"{model}_"))
 
     def metric(self, name: str, model: str = "router", **labels: str) -> float:
         """See `clients.router_metric`."""
@@ -171,12 +172,20 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *pairs: tuple[models.Router, models.Executor], **options: Any) -> Iterator[Served]:
+def served(
+    folder: Path,
+    *pairs: tuple[models.Router, models.Executor],
+    words: Sequence[object] = (),
+    passed: Sequence[str] = (),
+    **options: Any,
+) -> Iterator[Served]:
     """A `serve` process over routers and their recording executors, ready when the block begins.
 
     Args:
         folder: an empty folder.
         pairs: default one router and one executor without any delay.
+        words: further options of `serve`.
+        passed: options for tritonserver.
         options: see `Serving`.
     """
     repository = folder / "repository"
@@ -184,7 +193,8 @@ def served(folder: Path, *pairs: tuple[models.Router, models.Executor], **option
         executor.name: models.write_pair(repository, router, executor)
         for router, executor in pairs or [(models.Router(), models.Executor())]
     }
-    with serving(folder, "--model-repository", repository, **options) as command:
+    after = ("--", *passed) if passed else ()
+    with serving(folder, "--model-repository", repository, *words, *after, **options) as command:
         _, grpc, metrics = command.ready()
         with clients.client(grpc, concurrency=200) as sender:
             yield Served(command, command.tritonserver(), metrics, records, sender)

@@ -3,7 +3,7 @@
 It says one line, which whoever passes its output on has to get rid of.
 
 It ignores SIGTERM, and so do its children, of which one has left the process group. At SIGUSR1 it does what
-tritonserver does when it crashes and its crash handler hangs.
+tritonserver does when it crashes and its crash handler hangs; from SIGUSR2 on it takes connections and answers none.
 """
 
 import http.server
@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 
 from priority_router.control import CONTROL_DIR_ENV
@@ -20,11 +21,21 @@ class Ready(http.server.BaseHTTPRequestHandler):
     """Answers 200 to everything."""
 
     def do_GET(self) -> None:
+        if mute.is_set():
+            threading.Event().wait()
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+mute = threading.Event()
+
+
+def fall_silent(*_: object) -> None:
+    mute.set()
+    os.write(2, b"from now on nothing is answered\n")
 
 
 def crash(*_: object) -> None:
@@ -47,7 +58,10 @@ def main() -> None:
     Path(os.environ[CONTROL_DIR_ENV], f"router.{os.getpid()}.router").touch()
     grpc, metrics, http_ = (("127.0.0.1", int(options[f"{name}-port"])) for name in ("grpc", "metrics", "http"))
     signal.signal(signal.SIGUSR1, crash)
-    with socket.create_server(grpc), socket.create_server(metrics), http.server.HTTPServer(http_, Ready) as server:
+    signal.signal(signal.SIGUSR2, fall_silent)
+    answering = http.server.ThreadingHTTPServer(http_, Ready)
+    answering.daemon_threads = True
+    with socket.create_server(grpc), socket.create_server(metrics), answering as server:
         server.serve_forever()
 
 

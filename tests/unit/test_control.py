@@ -44,6 +44,21 @@ def test_a_dead_router_is_not_waited_for(directory):
     assert directory.undrained() == ["alive"]
 
 
+def test_who_has_died_without_signing_off_is_dead(directory):
+    control.RouterChannel(directory.path, "alive")
+    control.RouterChannel(directory.path, "gone", pid=GONE).close()
+    assert directory.dead() == []
+    control.RouterChannel(directory.path, "b", pid=GONE).report_drained()
+    control.RouterChannel(directory.path, "a.b", pid=GONE)
+    assert directory.dead() == ["a.b", "b"]
+
+
+@pytest.mark.parametrize(("said", "count"), [(None, 0), ("3", 3), ("", 0), ("x", 0), ("²", 0), ("-1", 0)])
+def test_restarts_are_read_from_the_environment(said, count):
+    environ = {} if said is None else {control.RESTARTS_ENV: said}
+    assert control.server_restarts(environ) == count
+
+
 def test_two_processes_of_one_model_are_told_apart(directory):
     control.RouterChannel(directory.path, "router", pid=os.getppid())
     control.RouterChannel(directory.path, "router").report_drained()

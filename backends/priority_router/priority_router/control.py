@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``serve`` and the routers agree on outside Triton: the drain channel, and the threads a router needs.
+"""What ``serve`` and the routers agree on outside Triton: the drain channel, restarts, and the threads a router needs.
 
 The channel is a directory that only the server's user can enter, so no client can reach it. ``serve`` creates it and
 hands its path down in the environment; each router announces itself in it, polls for the order to drain and reports::
 
-    <model>.<pid>.router     a router lives; pid is that of its Python process
+    <model>.<pid>.router     a router lives; pid is that of its process, which removes this when it ends in good order
     drain                    written by serve: take no new requests, serve what is queued
     <model>.<pid>.drained    written by the router: nothing queued, nothing in flight, every reply sent
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,9 @@ from priority_router.errors import SetupError
 
 CONTROL_DIR_ENV: Final = "PRIORITY_ROUTER_CONTROL_DIR"
 """Names the control directory; unset where the server was not started by ``serve``."""
+
+RESTARTS_ENV: Final = "PRIORITY_ROUTER_SERVER_RESTARTS"
+"""How often ``serve`` has started its server again so far; unset where the server was not started by it."""
 
 DRAIN_POLL_SECONDS: Final = 0.1
 """A router looks for the order to drain at least this often."""
@@ -60,6 +63,12 @@ def thread_pool_size(instances: int) -> int:
         instances: executor instances over all devices, at least 1.
     """
     return max(TRITON_DEFAULT_POOL, CALLS_PER_INSTANCE * instances + OTHER_THREADS)
+
+
+def server_restarts(environ: Mapping[str, str]) -> int:
+    """What ``serve`` says in an environment about the server's earlier lives; 0 where it says nothing."""
+    said = environ.get(RESTARTS_ENV, "")
+    return int(said) if said.isascii() and said.isdigit() else 0
 
 
 class RouterChannel:
@@ -124,13 +133,21 @@ class ControlDirectory:
 
     def undrained(self) -> list[str]:
         """Names of the living routers that have not reported yet, sorted."""
-        waiting = []
+        return sorted(
+            model
+            for announced, model, pid in self._announced()
+            if not announced.with_name(announced.name.removesuffix(_ANNOUNCED) + _DRAINED).exists() and _alive(pid)
+        )
+
+    def dead(self) -> list[str]:
+        """Names of the routers whose process is gone though they have not signed off, sorted."""
+        return sorted(model for _, model, pid in self._announced() if not _alive(pid))
+
+    def _announced(self) -> Iterator[tuple[Path, str, str]]:
+        """File, model and process id of every router that has not signed off."""
         for announced in self.path.glob("*" + _ANNOUNCED):
-            stem = announced.name.removesuffix(_ANNOUNCED)
-            model, _, pid = stem.rpartition(".")
-            if not announced.with_name(stem + _DRAINED).exists() and _alive(pid):
-                waiting.append(model)
-        return sorted(waiting)
+            model, _, pid = announced.name.removesuffix(_ANNOUNCED).rpartition(".")
+            yield announced, model, pid
 
 
 def _alive(pid: str) -> bool:

@@ -2,7 +2,14 @@
 import json
 
 import pytest
-from priority_router.ops.probe.question import Unanswerable, ZeroTensor, encode, zero_inputs
+from priority_router.ops.probe.question import (
+    Unanswerable,
+    ZeroTensor,
+    encode,
+    parameters,
+    zero_inputs,
+    zero_inputs_of_metadata,
+)
 
 
 def config(*inputs, batch=4):
@@ -76,3 +83,18 @@ def test_encoding():
         "parameters": {"binary_data_size": 16},
     }
     assert body[header_length:] == bytes(16 + 4)
+
+
+def test_of_metadata_every_input_is_filled():
+    inputs = [{"name": "X", "datatype": "FP32", "shape": [-1, 4]}, {"name": "S", "datatype": "BYTES", "shape": ["-1"]}]
+    made = zero_inputs_of_metadata({"inputs": inputs})
+    assert made == [ZeroTensor("X", "FP32", (1, 4)), ZeroTensor("S", "BYTES", (1,))]
+    assert zero_inputs_of_metadata({}) == []
+
+
+def test_parameters_say_the_class_and_that_only_life_is_asked():
+    assert parameters(None) == {}
+    assert parameters("online") == {"class": "online"}
+    assert parameters(None, live=True) == {"priority_router_probe": True}
+    header = json.loads(encode([], parameters(None, live=True))[0])
+    assert header["parameters"]["priority_router_probe"] is True

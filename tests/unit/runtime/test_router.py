@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -63,6 +64,55 @@ def test_bad_requests_do_not_disturb_their_neighbours(router: Router, triton: Tr
     codes = [request.sender.reply.error().code() for request in (unknown, empty, unreadable)]
     assert codes == [TritonError.INVALID_ARG, TritonError.INVALID_ARG, TritonError.INTERNAL]
     assert "no memory" in triton.Logger.lines[0][1]
+
+
+def alive(**parameters: Any) -> Request:
+    """Asks whether the router lives; its class, its rows and its parameters are as wrong as they can be."""
+    asked = json.dumps({"priority_router_probe": True, "class": 5, **parameters})
+    return Request({"CLASS": np.full((2, 2), b"gold", object)}, parameters=asked)
+
+
+def test_whether_it_lives_is_answered_before_anything_is_read_and_counts_as_nothing(triton: Triton) -> None:
+    gate = threading.Event()
+
+    def held(call: BlsCall) -> InferenceResponse:
+        assert gate.wait(10)
+        return doubled(call)
+
+    triton.answer = held
+    router = Router(triton, policy(size=1, bulk="max_queue_size = 1"), Surroundings("router"))
+    waiting = [named("bulk") for _ in range(4)]
+    router.execute(waiting)
+    router._driver.drain()
+    asked = [alive(), alive(timeout=1)]
+    assert router.execute(asked) is None
+    for request in asked:
+        assert request.sender.reply.error() is None
+        assert request.sender.reply.arrays() == {}
+    gate.set()
+    assert all(request.sender.reply for request in waiting)
+    router.close()
+    outcomes = [m.value for name, m in triton.page.items() if name.startswith("priority_router_requests_total")]
+    assert sum(outcomes) == 4
+    assert router._housekeeping._unanswered() == 0
+
+
+@pytest.mark.parametrize("value", [False, 1, "true", None])
+def test_another_value_is_an_ordinary_request(router: Router, value: Any) -> None:
+    request = alive(priority_router_probe=value)
+    router.execute([request])
+    assert request.sender.reply.error().code() == TritonError.INVALID_ARG
+
+
+def test_parameters_that_cannot_be_read_do_not_ask_for_life(router: Router) -> None:
+    class Garbled(Request):
+        def parameters(self) -> str:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    garbled, broken = Garbled({"X": rows(1)}), Request({"X": rows(1)}, parameters='{"priority_router_probe": tru')
+    router.execute([garbled, broken])
+    assert garbled.sender.reply.error().code() == TritonError.INVALID_ARG
+    assert broken.sender.reply.error().code() == TritonError.INTERNAL
 
 
 class Senderless(Request):

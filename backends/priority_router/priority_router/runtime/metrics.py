@@ -137,6 +137,7 @@ LATENESS_COUNT: Final = _counter("timer_lateness_seconds_count", "Timer wake-ups
 CANCEL_CHECKS: Final = _counter("cancel_checks_total", "Questions to Triton whether a waiting request was cancelled")
 FAILED_SENDS: Final = _counter("failed_replies_total", "Replies that Triton did not take")
 FAULTS: Final = _counter("scheduler_faults_total", "Exceptions of the scheduler; each answered what it held")
+SERVER_RESTARTS: Final = _counter("server_restarts_total", "Times that serve has started a failed server again")
 GUARD_ACTIVE: Final = _gauge("guard_active", "1 while clients cannot call the executor directly")
 HOOK_WORKING: Final = _gauge("hook_working", "0 once a hook was seen to do nothing where it should")
 PRIORITIES_SET: Final = _counter("hook_priorities_set_total", "Levels given to executor calls, whole server")

@@ -53,12 +53,14 @@ class Surroundings:
         hooks: the hooks' counters; None where there are none to read.
         guard_active: clients cannot call the executor.
         channel: where ``serve`` gives the order to drain; None without ``serve``.
+        server_restarts: by ``serve``, so far.
     """
 
     model: str
     hooks: HookCounters | None = None
     guard_active: bool = False
     channel: RouterChannel | None = None
+    server_restarts: int = 0
 
 
 def executor_threads(policy: RouterPolicy) -> int:
@@ -86,6 +88,7 @@ class Router:
         self._clock = clock
         self._log = log = Log(pb.Logger, surroundings.model)
         self._guard_active = surroundings.guard_active
+        self._server_restarts = surroundings.server_restarts
         self._received = 0
         self._lateness = metrics.Lateness()
         self._calls: threads.Crew[Call] = threads.Crew("executor call", log)
@@ -201,5 +204,6 @@ class Router:
             metrics.LATENESS_SUM: self._lateness.total / 1e9,
             metrics.LATENESS_WORST: self._lateness.worst(self._clock()) / 1e9,
             metrics.CANCEL_CHECKS: self._cancels.checks,
+            metrics.SERVER_RESTARTS: self._server_restarts,
             metrics.GUARD_ACTIVE: self._guard_active,
         }

@@ -17,7 +17,7 @@ ROUTER = Router("router", POLICY)
 
 
 def warned(monkeypatch, status, loaded):
-    monkeypatch.setattr(readiness, "request", lambda *_: (status, b""))
+    monkeypatch.setattr(readiness, "request", lambda *_, **__: (status, b""))
     return comparison.warnings("127.0.0.1", 8000, [ROUTER], loaded=loaded)
 
 

@@ -2,7 +2,7 @@
 import signal
 
 import pytest
-from priority_router.ops.server.watch import CRASH_SECONDS, SILENT_CHECKS, SILENT_SECONDS, Vitals
+from priority_router.ops.server.watch import CRASH_SECONDS, MUTE_SECONDS, SILENT_CHECKS, SILENT_SECONDS, Vitals
 
 
 @pytest.fixture
@@ -35,9 +35,42 @@ def test_an_answer_begins_anew(vitals):
     assert vitals.fault(6 + SILENT_SECONDS) is not None
 
 
-def test_a_server_that_accepts_connections_is_busy(vitals):
-    miss(vitals, *range(0, 1000, 8), unaccepted=0)
-    assert vitals.fault(2000) is None
+def test_a_server_that_accepts_connections_is_busy_and_in_the_end_mute(vitals):
+    miss(vitals, *range(0, 56, 8), unaccepted=0)
+    assert vitals.fault(MUTE_SECONDS - 0.1) is None
+    assert "for 60 s it has taken connections on its HTTP port and answered none" in vitals.fault(MUTE_SECONDS)
+    vitals.checked(MUTE_SECONDS, answered=True, unaccepted=0)
+    assert vitals.fault(2 * MUTE_SECONDS) is None
+
+
+SILENT = "no answer within 5 s"
+
+
+def test_a_silent_router_is_told_with_the_reason(vitals):
+    vitals.asked("other", 100, None)
+    for began in (100, 102, 104):
+        vitals.asked("router", began, SILENT)
+    assert vitals.fault(109.9) is None
+    said = "router 'router' hangs: for 10 s it has answered no liveness request (no answer within 5 s)"
+    assert vitals.fault(110) == said
+    assert vitals.fault(110, 11) is None
+    vitals.asked("router", 110, None)
+    assert vitals.fault(200) is None
+
+
+def test_few_questions_to_a_router_say_nothing(vitals):
+    for began in (100, 102):
+        vitals.asked("router", began, SILENT)
+    assert vitals.fault(1000) is None
+
+
+def test_a_router_in_a_server_that_answers_nothing_is_not_blamed(vitals):
+    for began in (100, 102, 104):
+        vitals.asked("router", began, SILENT)
+    miss(vitals, 101, unaccepted=0)
+    assert vitals.fault(120) is None
+    vitals.checked(121, answered=True, unaccepted=0)
+    assert "router 'router' hangs" in vitals.fault(121)
 
 
 def test_a_crash_that_was_announced_has_some_seconds_to_end(vitals):

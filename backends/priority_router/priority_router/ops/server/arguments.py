@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from priority_router.errors import SetupError
+from priority_router.ops.server import closed
 
 _OWN: Final = {
     "model-repository": "name it before `--`: serve --model-repository DIR (may be repeated)",
@@ -40,6 +41,7 @@ class Passed:
         log_file: where the server writes its log instead of stderr.
         loaded: models that it loads when it starts; None for all.
         config_name: file of ``configs/`` that it reads instead of a model's ``config.pbtxt``, where there is one.
+        restrictions: APIs that the user closes.
     """
 
     words: tuple[str, ...]
@@ -50,6 +52,7 @@ class Passed:
     log_file: str | None
     loaded: frozenset[str] | None = None
     config_name: str | None = None
+    restrictions: tuple[closed.Restriction, ...] = ()
 
 
 def read(words: Sequence[str], least_pool: int | None) -> Passed:
@@ -66,6 +69,7 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
     settings: dict[str, str] = {}
     last: dict[str, str] = {}
     named: set[str] = set()
+    restrictions: list[closed.Restriction] = []
     for name, value in _options(words):
         # tritonserver takes unique beginnings of its option names, too.
         own = next((option for option in _OWN if name and option.startswith(name)), None)
@@ -78,6 +82,8 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
             settings[key] = setting
         elif name == "load-model":
             named.add(value)
+        elif restriction := closed.read(name, value):
+            restrictions.append(restriction)
         else:
             last[name] = value
     if not switches["allow-http"]:
@@ -94,6 +100,7 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
         log_file=last.get("log-file"),
         loaded=frozenset(named) if chosen else None,
         config_name=last.get("model-config-name"),
+        restrictions=tuple(restrictions),
     )
 
 

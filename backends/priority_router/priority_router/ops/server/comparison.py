@@ -24,6 +24,7 @@ def warnings(
     routers: Sequence[Router],
     said: Container[tuple[str, str]] = frozenset(),
     loaded: Collection[str] | None = None,
+    headers: readiness.Headers = readiness.NO_HEADERS,
 ) -> list[str]:
     """What is wrong between the routers that serve and their executors, and which routers nobody asked to be loaded.
 
@@ -33,29 +34,30 @@ def warnings(
         routers: with their policies; one that does not serve though it was to be loaded is left out.
         said: what the user knows already: codes of rules, each with the model whose file is to be mended.
         loaded: the models that the server was told to load; None for all.
+        headers: for requests to the HTTP API.
 
     Returns:
         One sentence for each fault.
     """
     found = []
     for router in routers:
-        status, own = _config(host, port, router.model)
+        status, own = _config(host, port, router.model, headers)
         if status in (401, 403):
             found.append(
                 f"router {router.model!r} cannot be compared with its executor: the API of the models' configurations "
-                "is restricted (--http-restricted-api)"
+                "is restricted (--http-restricted-api) by a header that another restriction gives another value"
             )
         if own is None:
             if status in (400, 404) and loaded is not None and router.model not in loaded:
                 found.append(_not_loaded(router, loaded))
             continue
-        status, called = _config(host, port, router.executor, router.policy.executor_version)
+        status, called = _config(host, port, router.executor, headers, router.policy.executor_version)
         model = Model(router.model, own, completed=True, policy=router.policy)
         if called is not None:
             executor = Model(router.executor, called, completed=True)
             new = list(findings(model, executor))
         elif status in (400, 404):
-            new = [sharing.missing_executor(model, router.policy, readiness.served(host, port), {})]
+            new = [sharing.missing_executor(model, router.policy, readiness.served(host, port, headers), {})]
         else:
             continue
         found += [
@@ -87,13 +89,15 @@ def _not_loaded(router: Router, loaded: Collection[str]) -> str:
     )
 
 
-def _config(host: str, port: int, model: str, version: int = LATEST_VERSION) -> tuple[int, dict[str, Any] | None]:
+def _config(
+    host: str, port: int, model: str, headers: readiness.Headers, version: int = LATEST_VERSION
+) -> tuple[int, dict[str, Any] | None]:
     """The answer's status, 0 without an answer, and the configuration where there is one."""
     path = f"/v2/models/{urllib.parse.quote(model, safe='')}"
     if version != LATEST_VERSION:
         path += f"/versions/{version}"
     try:
-        status, body = readiness.request(host, port, "GET", f"{path}/config")
+        status, body = readiness.request(host, port, "GET", f"{path}/config", headers=headers)
         config = json.loads(body) if status == 200 else None
     except (OSError, http.client.HTTPException, ValueError):
         return 0, None

@@ -42,6 +42,7 @@ def server_arguments(
     pool: int,
     region_prefix: str,
     passed: Passed,
+    restricted: Sequence[str] = (),
 ) -> list[str]:
     """Arguments for tritonserver; those of the user come last, and win where both name the same.
 
@@ -52,6 +53,7 @@ def server_arguments(
         pool: threads per instance of the Python-based backends.
         region_prefix: how the names of the Python backends' shared memory begin.
         passed: the user's own arguments.
+        restricted: arguments that close APIs.
     """
     made = [f"--model-repository={repository}" for repository in repositories]
     made.append(f"--backend-directory={backends}")
@@ -65,7 +67,7 @@ def server_arguments(
         for key, value in settings.items()
         if key not in passed.backend_settings
     ]
-    return [*made, *passed.words]
+    return [*made, *restricted, *passed.words]
 
 
 def server_environment(

@@ -19,6 +19,7 @@ from priority_router.errors import SetupError
 from priority_router.ops.server import (
     arguments,
     children,
+    closed,
     comparison,
     installation,
     invocation,
@@ -57,6 +58,8 @@ class Server:
     tritonserver ends when the thread that started it ends: start it from one that lives on, such as the main thread.
 
     Attributes:
+        headers: with which every API is open over HTTP; known once the server was started.
+        routers: models that are routers, likewise.
         warnings: what the user should know though the server serves, or about how it stopped.
         notes: what follows from right policies and is easily forgotten.
         killed: it did not end by itself when it was stopped.
@@ -75,6 +78,8 @@ class Server:
         extra_args: Sequence[str] = (),
         log: ServerLog | Path | str | None = None,
         ready_timeout: float = 120.0,
+        closed_apis: Sequence[str] = (),
+        admin_key: str | None = None,
     ) -> None:
         """Describes a server; nothing is started or checked yet.
 
@@ -89,6 +94,8 @@ class Server:
             extra_args: arguments for tritonserver.
             log: file for the server's output, or an object that takes it; default a file that goes with the server.
             ready_timeout: seconds until every model must serve.
+            closed_apis: Triton's names of the APIs that only requests with the key may use.
+            admin_key: that key; default one that nobody is told.
         """
         several = [repository] if isinstance(repository, str | Path) else repository
         self._repositories = [Path(path) for path in several]
@@ -99,6 +106,8 @@ class Server:
         self._extra_args = tuple(extra_args)
         self._log_choice = log
         self._ready_timeout = ready_timeout
+        self._closed_apis = tuple(closed_apis)
+        self._admin_key = admin_key or secrets.token_urlsafe(24)
         self._region_prefix = f"{RESERVED_REGION_PREFIX}priority_router_{os.getpid()}_{secrets.token_hex(4)}_"
         self._hurry = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,6 +115,8 @@ class Server:
         self._log: ServerLog | None = None
         self._control: ControlDirectory | None = None
         self._addresses: invocation.Addresses | None = None
+        self.headers: dict[str, str] = {}
+        self.routers: list[str] = []
         self.warnings: list[str] = []
         self.notes: list[str] = []
         self.killed = False
@@ -167,6 +178,8 @@ class Server:
         found = routers.find_routers(self._repositories)
         pool = routers.least_pool(found)
         passed = arguments.read(self._extra_args, pool)
+        self.routers = [router.model for router in found]
+        self.headers = closed.headers(self._admin_key, passed.restrictions)
         self._addresses = self._choose_addresses(passed)
         triton = installation.find()
         self._layout = layout = Layout(triton, hooks=self._hooks)
@@ -190,15 +203,20 @@ class Server:
                 pool=pool,
                 region_prefix=self._region_prefix,
                 passed=passed,
+                restricted=closed.words(self._closed_apis, self._admin_key, passed.restrictions),
             )
             self._launch([str(triton.binary), *words], environment, layout)
             self._wait_until_ready(passed)
             self.notes += routers.probe_notes(found)
             host, http = self.addresses.client_host, self.addresses.ports["http"]
-            self.warnings += comparison.warnings(host, http, found, said, passed.loaded)
+            self.warnings += comparison.warnings(host, http, found, said, passed.loaded, self.headers)
         except BaseException:
             self.kill()
             raise
+
+    def dead_routers(self) -> list[str]:
+        """Names of the routers whose process is gone though they were not unloaded."""
+        return self._control.dead() if self._control is not None else []
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Waits for tritonserver to end by itself.
@@ -308,9 +326,12 @@ class Server:
         host, http = self.addresses.client_host, self.addresses.ports["http"]
         deadline = time.monotonic() + self._ready_timeout
         while time.monotonic() < deadline and not self._hurry.is_set():
-            status = readiness.ready_status(host, http)
+            status = readiness.ready_status(host, http, self.headers)
             if status in (401, 403):
-                raise SetupError("the health API is restricted (--http-restricted-api); serve must be able to ask it")
+                raise SetupError(
+                    "the health API is restricted (--http-restricted-api) by a header that another restriction gives "
+                    "another value; serve must be able to ask it: use one value, or another header"
+                )
             if self._running().poll() is not None:
                 self.kill()  # and with it comes the end of the log
                 raise SetupError(f"tritonserver did not start:\n{readiness.explain(self._whole_log(passed))}")
@@ -337,7 +358,7 @@ class Server:
         )
 
     def _not_ready(self) -> list[str]:
-        states = readiness.model_states(self.addresses.client_host, self.addresses.ports["http"])
+        states = readiness.model_states(self.addresses.client_host, self.addresses.ports["http"], self.headers)
         return [
             f"model {model} is {state or 'not loaded'}{': ' if reason else ''}{reason}"
             for model, (state, reason) in states.items()

@@ -6,8 +6,14 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+Headers = Mapping[str, str]
+"""Of a request to an API that may be closed to others."""
+
+NO_HEADERS: Final[Headers] = MappingProxyType({})
 
 _TIMEOUT_SECONDS = 2.0
 _TAIL_LINES = 25
@@ -21,10 +27,10 @@ _BAD_OPTION = re.compile(r"^\S*tritonserver: (?P<fault>.*option .*)")
 _POLL_FAILED = re.compile(r"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)")
 
 
-def ready_status(host: str, port: int) -> int | None:
+def ready_status(host: str, port: int, headers: Headers = NO_HEADERS) -> int | None:
     """HTTP status of the server's readiness, 200 = every model serves; None while nobody answers."""
     try:
-        return request(host, port, "GET", "/v2/health/ready")[0]
+        return request(host, port, "GET", "/v2/health/ready", headers=headers)[0]
     except (OSError, http.client.HTTPException):
         return None
 
@@ -40,25 +46,25 @@ def is_live(host: str, port: int, timeout: float) -> bool:
     return True
 
 
-def model_states(host: str, port: int) -> dict[str, tuple[str, str]]:
+def model_states(host: str, port: int, headers: Headers = NO_HEADERS) -> dict[str, tuple[str, str]]:
     """Model name (with version) to state and reason, as the repository index has them; empty when it cannot be read."""
     return {
         f"{entry['name']} version {entry['version']}" if entry.get("version") else str(entry["name"]): (
             str(entry.get("state", "")),
             str(entry.get("reason", "")),
         )
-        for entry in _index(host, port)
+        for entry in _index(host, port, headers)
     }
 
 
-def served(host: str, port: int) -> set[str]:
+def served(host: str, port: int, headers: Headers = NO_HEADERS) -> set[str]:
     """Names of the models that serve; empty when the repository index cannot be read."""
-    return {str(entry["name"]) for entry in _index(host, port) if entry.get("state") == "READY"}
+    return {str(entry["name"]) for entry in _index(host, port, headers) if entry.get("state") == "READY"}
 
 
-def _index(host: str, port: int) -> list[dict[str, Any]]:
+def _index(host: str, port: int, headers: Headers) -> list[dict[str, Any]]:
     try:
-        status, body = request(host, port, "POST", "/v2/repository/index")
+        status, body = request(host, port, "POST", "/v2/repository/index", headers=headers)
         entries: list[dict[str, Any]] = json.loads(body) if status == 200 else []
     except (OSError, http.client.HTTPException, ValueError):
         return []
@@ -108,7 +114,14 @@ def _message(text: str) -> str:
     return text.removeprefix('"').partition(_FRAMES)[0].strip()
 
 
-def request(host: str, port: int, method: str, path: str, timeout: float = _TIMEOUT_SECONDS) -> tuple[int, bytes]:
+def request(
+    host: str,
+    port: int,
+    method: str,
+    path: str,
+    timeout: float = _TIMEOUT_SECONDS,
+    headers: Headers = NO_HEADERS,
+) -> tuple[int, bytes]:
     """One call of the HTTP API: status and body.
 
     Raises:
@@ -117,7 +130,7 @@ def request(host: str, port: int, method: str, path: str, timeout: float = _TIME
     """
     connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers=dict(headers))
         response = connection.getresponse()
         return response.status, response.read()
     finally:
