@@ -22,10 +22,12 @@ from priority_router.core.shares import LEAST_CLAIM
 from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
+from priority_router.ops.probe.command import DEFAULT_SECONDS
 from priority_router.ops.rules.configs import BATCHES_PER_REQUEST
 from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
+from priority_router.ops.server.restarts import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, STEADY_SECONDS
 from priority_router.ops.server.serve import READY_SECONDS
-from priority_router.ops.server.watch import SILENT_SECONDS
+from priority_router.ops.server.watch import MUTE_SECONDS, ROUTER_SECONDS, SILENT_SECONDS
 from priority_router.ops.wrap.options import TEACHING_CLASSES
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY, DEFAULT_MAX_FILL_SLOWDOWN
 from priority_router.runtime import cancels, housekeeping, watch
@@ -51,7 +53,7 @@ UNIT = (
 QUANTITY = re.compile(rf"(?<![\w.,]){NUMBER}[ -]?{UNIT}(?!\w)|\b(?:an?|one) {FRACTION}\b")
 """In text whose white space is single blanks."""
 
-WORDS = {2: "twice", 3: "three", 12: "twelve", 0.1: "a tenth"}
+WORDS = {2: "twice", 3: "three", 10: "ten", 12: "twelve", 0.1: "a tenth"}
 
 
 def c_constant(name: str) -> int:
@@ -130,7 +132,11 @@ FROM_CODE = {
     ],
     "docs/operations.md": [
         f"`--ready-timeout` ({READY_SECONDS:g} s)",
-        f"takes no connection for {SILENT_SECONDS:g} s",
+        f"within its `--timeout` ({DEFAULT_SECONDS:g} s)",
+        f"for `--router-timeout` ({ROUTER_SECONDS:g} s)",
+        f"takes no connection for {SILENT_SECONDS:g} s, or answers none for {MUTE_SECONDS:g} s",
+        f"a start is {FIRST_PAUSE_SECONDS:g} s, twice as long each time up to {LONGEST_PAUSE_SECONDS:g} s",
+        f"followed by {WORDS[STEADY_SECONDS / 60]} minutes of service",
         f"served for up to {DRAIN_SECONDS:g} s",
         f"gone within {STOP_SECONDS:g} s",
         f"A backlog that takes longer than {DRAIN_SECONDS:g} s",
@@ -142,6 +148,12 @@ FROM_CODE = {
         f"after {service_times.TRIAL_AGAIN} dispatches of its signature",
         f"at most one dispatch in {service_times.TRIAL_AGAIN} exceeds",
         *(["counts at least half as its own", "since at least half of it"] if LEAST_CLAIM == 1 / 2 else []),
+    ],
+    "docs/reliability.md": [
+        f"paused for {FIRST_PAUSE_SECONDS:g} s",
+        f"`--router-timeout` ({ROUTER_SECONDS:g} s)",
+        f"{SILENT_SECONDS:g} s and {MUTE_SECONDS:g} s, then",
+        f"the drain, {DRAIN_SECONDS:g} s at most; all is gone within {STOP_SECONDS:g} s",
     ],
     "docs/troubleshooting.md": [
         f"with {MAX_WRITTEN_OFF} such calls the router refuses everything",
