@@ -9,6 +9,7 @@ import signal
 import time
 
 import pytest
+import tritonclient.grpc
 from support.clients import Call, client
 from support.fleet import eventually
 from support.models import BULK, INTERACTIVE, Executor, Router
@@ -30,6 +31,22 @@ def restarts(it):
     return [int(number) for number in re.findall(r"serves again after [\d.]+ s \(restart (\d+)\)", it.command.log)]
 
 
+def has_restarted(it, turn):
+    eventually(lambda: restarts(it) == list(range(1, turn + 1)))
+
+
+def will_restart(it, turn):
+    eventually(lambda: f"restart {turn} follows" in it.command.log)
+
+
+def counts_restarts(it, turn):
+    eventually(lambda: it.metric("server_restarts_total") == turn)
+
+
+def one_is_answered(calls):
+    eventually(lambda: any(call.done() for call in calls))
+
+
 @pytest.mark.parametrize("fate", FATES)
 def test_callers_of_a_dead_router_are_told_soon_and_the_service_comes_back_twice(tmp_path, fate):
     pair = (Router(), Executor(batch_seconds=0.05, max_batch_size=2))
@@ -41,7 +58,7 @@ def test_callers_of_a_dead_router_are_told_soon_and_the_service_comes_back_twice
             regions += it.left()
             with client(grpc, concurrency=64) as sender:
                 calls = [sender.send("router", Call(tag=tag, traffic_class=BULK), 600) for tag in range(64)]
-                eventually(lambda calls=calls: any(call.done() for call in calls))
+                one_is_answered(calls)
                 met = time.monotonic()
                 os.kill(it.stub("router", session), FATES[fate])
                 replies = [call.result() for call in calls]
@@ -49,10 +66,10 @@ def test_callers_of_a_dead_router_are_told_soon_and_the_service_comes_back_twice
             assert failed, "nobody was in flight"
             assert max(reply.answered for reply in failed) - met < SOON_SECONDS
             assert not any(reply.code == "DEADLINE_EXCEEDED" for reply in failed)
-            eventually(lambda turn=turn: restarts(it) == list(range(1, turn + 1)))
+            has_restarted(it, turn)
             eventually(lambda: answers(grpc))
             assert living(session) == [], "the first server is still there"
-            eventually(lambda turn=turn: it.metric("server_restarts_total") == turn)
+            counts_restarts(it, turn)
         said = {"killed": "is dead: its process has ended", "stopped": "hangs: for "}[fate]
         assert it.command.log.count(f"error: router 'router' {said}") == 2
         assert len(it.command.lines) == 1
@@ -90,17 +107,15 @@ def test_an_order_to_stop_between_two_starts_is_obeyed(tmp_path):
         for turn in (1, 2, 3):
             session = it.command.tritonserver()
             os.kill(it.stub("router", session), signal.SIGKILL)
-            eventually(lambda turn=turn: f"restart {turn} follows" in it.command.log)
+            will_restart(it, turn)
             if turn < 3:
-                eventually(lambda turn=turn: restarts(it) == list(range(1, turn + 1)))
+                has_restarted(it, turn)
         it.command.order()  # within the pause of 4 s
         assert it.command.ended() == 0
         eventually(lambda: it.left() == [] and not living(session))
 
 
 def test_a_router_that_is_unloaded_is_not_taken_for_a_dead_one(tmp_path):
-    import tritonclient.grpc
-
     key = tmp_path / "key"
     key.write_text("only-for-this-test\n")
     words = ("--router-timeout", "2", "--admin-key-file", key)
