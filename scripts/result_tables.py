@@ -120,6 +120,11 @@ def policy_charts() -> Document:
     return read("policy-charts.json", "scripts/policy_charts.py", result_file.CHARTS_SCHEMA)
 
 
+def policies() -> Document:
+    """What scripts/measure_policies.py wrote."""
+    return read("policies.json", "scripts/measure_policies.py", result_file.POLICIES_SCHEMA)
+
+
 def demo() -> Document:
     """What scripts/demo wrote."""
     return read("demo.json", "scripts/demo --json docs/results/demo.json", record.SCHEMA)
@@ -342,6 +347,40 @@ def chart_section(name: str) -> Iterator[str]:
     yield f"{chart['conditions']} Simulated, {document['seconds']} s. `scripts/policy_charts.py {name}`"
 
 
+def wrong_predictions_section() -> Iterator[str]:
+    """What bounds and shares are worth where predictions are wrong."""
+    document = policies()
+    low, high = (1 + sign * document["wrong_percent"] / 100 for sign in (-1, 1))
+    executors = {
+        "accurate": "always as learned",
+        "each wrong": f"each execution {low:g} to {high:g} times as long as the mean",
+        "drifting": f"slows down to {document['slowdown']:g} times its time and back within a minute",
+    }
+    rows = []
+    for arm, measured in document["arms"].items():
+        blocking, age, shares = measured["blocking"], measured["age"], measured["shares"]
+        rows.append(
+            [
+                executors[arm],
+                f"{blocking['over_budget_percent']:g} %",
+                f"{blocking['longest_in_budgets'] * document['budget_ms']:.0f} ms",
+                f"{age['longest_wait_ms']:g} ms",
+                f"{age['by_arrival_ms']:g} ms",
+                " and ".join(f"{share:.1f} %" for share in shares.values()),
+            ]
+        )
+    asked = " and ".join(f"{share:g} %" for share in document["share_percent"].values())
+    budget, bound = document["budget_ms"], document["max_wait_ms"]
+    columns = (f"over a budget of {budget:g} ms", "the longest", f"longest wait, age bound {bound:g} ms", "by arrival")
+    yield from table(["executor", *columns, f"shares, asked for {asked}"], rows)
+    yield ""
+    yield (
+        "Over a budget: of the less urgent dispatches. By arrival: the longest wait where everybody is served in order "
+        f"of arrival. Simulated, {document['seconds']} s each, the first {document['warmup_seconds']} not counted. "
+        "`scripts/measure_policies.py`"
+    )
+
+
 SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "aims": aims_section,
     "summary": summary_section,
@@ -352,6 +391,7 @@ SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "ensemble": ensemble_section,
     "hooks": hooks_section,
     "demo": demo_section,
+    "wrong-predictions": wrong_predictions_section,
 }
 
 

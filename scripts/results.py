@@ -5,8 +5,9 @@ A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results --
 ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``beside`` (where the router is faster
 than stock Triton with the hook, and where slower), ``modes`` (the router's two modes, beside each other), ``cost`` (of
 the way through the router), ``simulated`` (the scheduling rules on a virtual clock), ``chart-KNOB`` (of a policy),
-``ensemble`` (the steps around the router), ``hooks`` (what prompt dispatch costs) or ``demo`` (what scripts/demo
-prints). Sentences are those of result_sentences.py. Runs with the Python of .venv.
+``wrong-predictions`` (what policies are worth then), ``ensemble`` (the steps around the router), ``hooks`` (what prompt
+dispatch costs) or ``demo`` (what scripts/demo prints). Sentences are those of result_sentences.py. Runs with the Python
+of .venv.
 """
 
 from __future__ import annotations

@@ -27,6 +27,9 @@ LATENESS_SCHEMA: Final = "priority-router-lateness/1"
 CHARTS_SCHEMA: Final = "priority-router-policy-charts/1"
 """Likewise of scripts/policy_charts.py."""
 
+POLICIES_SCHEMA: Final = "priority-router-policies/1"
+"""Likewise of scripts/measure_policies.py."""
+
 _NUMBERS: Final = re.compile(r"\[\n([\s\d.,eE+nul-]*?)\n\s*\]")
 
 
