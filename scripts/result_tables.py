@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import chart_svg
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import result_file
 from priority_router.ops.bench import document as bench_document
@@ -32,9 +31,6 @@ OLD_SCHEMA: Final = "priority-router-bench/1"
 
 NEW_ARMS: Final = ("flat",)
 """Arms that those results could not have."""
-
-CHART: Final = "chart-"
-"""How the name of a section begins that is the chart of a policy."""
 
 HOOK_COLUMNS: Final = {
     "idle_cpu_percent": "idle",
@@ -113,16 +109,6 @@ def lateness() -> Document:
 def simulated() -> Document:
     """What scripts/judge wrote."""
     return read("simulated.json", "scripts/judge", comparison.SCHEMA)
-
-
-def policy_charts() -> Document:
-    """What scripts/policy_charts.py wrote."""
-    return read("policy-charts.json", "scripts/policy_charts.py", result_file.CHARTS_SCHEMA)
-
-
-def policies() -> Document:
-    """What scripts/measure_policies.py wrote."""
-    return read("policies.json", "scripts/measure_policies.py", result_file.POLICIES_SCHEMA)
 
 
 def demo() -> Document:
@@ -336,51 +322,6 @@ def demo_section() -> Iterator[str]:
     yield from ("```console", "$ scripts/demo", record.from_json(demo()).printed(), "```")
 
 
-def chart_section(name: str) -> Iterator[str]:
-    """The chart of a policy, with what it shows in words and what was simulated."""
-    document = policy_charts()
-    if name not in document["charts"]:
-        raise ResultsError(f"no chart {name!r}; there are {', '.join(document['charts'])}")
-    chart = document["charts"][name]
-    yield f"![{chart_svg.in_words(chart)}](charts/{name}.svg)"
-    yield ""
-    yield f"{chart['conditions']} Simulated, {document['seconds']} s. `scripts/policy_charts.py {name}`"
-
-
-def wrong_predictions_section() -> Iterator[str]:
-    """What bounds and shares are worth where predictions are wrong."""
-    document = policies()
-    low, high = (1 + sign * document["wrong_percent"] / 100 for sign in (-1, 1))
-    executors = {
-        "accurate": "always as learned",
-        "each wrong": f"each execution {low:g} to {high:g} times as long as the mean",
-        "drifting": f"slows down to {document['slowdown']:g} times its time and back within a minute",
-    }
-    rows = []
-    for arm, measured in document["arms"].items():
-        blocking, age, shares = measured["blocking"], measured["age"], measured["shares"]
-        rows.append(
-            [
-                executors[arm],
-                f"{blocking['over_budget_percent']:g} %",
-                f"{blocking['longest_in_budgets'] * document['budget_ms']:.0f} ms",
-                f"{age['longest_wait_ms']:g} ms",
-                f"{age['by_arrival_ms']:g} ms",
-                " and ".join(f"{share:.1f} %" for share in shares.values()),
-            ]
-        )
-    asked = " and ".join(f"{share:g} %" for share in document["share_percent"].values())
-    budget, bound = document["budget_ms"], document["max_wait_ms"]
-    columns = (f"over a budget of {budget:g} ms", "the longest", f"longest wait, age bound {bound:g} ms", "by arrival")
-    yield from table(["executor", *columns, f"shares, asked for {asked}"], rows)
-    yield ""
-    yield (
-        "Over a budget: of the less urgent dispatches. By arrival: the longest wait where everybody is served in order "
-        f"of arrival. Simulated, {document['seconds']} s each, the first {document['warmup_seconds']} not counted. "
-        "`scripts/measure_policies.py`"
-    )
-
-
 SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "aims": aims_section,
     "summary": summary_section,
@@ -391,7 +332,6 @@ SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "ensemble": ensemble_section,
     "hooks": hooks_section,
     "demo": demo_section,
-    "wrong-predictions": wrong_predictions_section,
 }
 
 
@@ -399,8 +339,6 @@ def section(name: str) -> str:
     """The text of one section."""
     if name in SECTIONS:
         return "\n".join(SECTIONS[name]()) + "\n"
-    if name.startswith(CHART):
-        return "\n".join(chart_section(name.removeprefix(CHART))) + "\n"
     if name in SCENARIOS:
         return "\n".join(scenario_section(load(name))) + "\n"
     raise ResultsError(f"no section {name!r}; there are {', '.join((*SCENARIOS, *SECTIONS))}")

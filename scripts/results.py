@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import sys
 
+import result_policies
 import result_sentences
 import result_tables
 from priority_router.ops import command_line
@@ -28,8 +29,13 @@ def refreshed(document: str, text: str) -> str:
     """A document, named by its path from the root, with its sections and sentences made anew."""
     if len(OPENING.findall(text)) != len(SECTION.findall(text)):
         raise ResultsError("a section has no end, or an odd name")
-    text = SECTION.sub(lambda found: found[1] + result_tables.section(found["name"]) + found[3], text)
+    text = SECTION.sub(lambda found: found[1] + section(found["name"]) + found[3], text)
     return result_sentences.refreshed(document, text)
+
+
+def section(name: str) -> str:
+    """The text of one section."""
+    return result_policies.section(name) or result_tables.section(name)
 
 
 def main(words: list[str] | None = None) -> int:

@@ -30,6 +30,7 @@ def _times(factor: int) -> Delays:
         *(
             Delay(factor * way.least, factor * way.mean_extra)
             for way in (usual.hand_over, usual.call, usual.reply, usual.timer)
+            if isinstance(way, Delay)
         )
     )
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ SECONDS = 60
 
 
 @pytest.fixture(scope="module", name="script")
-def measuring_script() -> Iterator[Any]:
+def measuring_script() -> Any:
     return load_module("measure_policies", ROOT / "scripts" / "measure_policies.py")
 
 
