@@ -2,9 +2,9 @@
 """Writes what the code and deploy/alerts.yaml say into the documents' reference sections.
 
 A section stands between ``<!-- reference: NAME -->`` and ``<!-- end of reference -->`` in docs/*.md; NAME is ``policy
-top``, ``policy executor_shape`` or ``policy class`` (the keys of a table of policy.toml), ``outcomes`` (how a request
-can end), ``metrics`` (what a router exports), ``alerts`` (one line per rule), ``lint rules`` (what lint looks for) or
-``lint json`` (what it prints for programs). Runs with the Python of .venv.
+top``, ``policy executor_shape``, ``policy class`` or ``policy tenant`` (the keys of a table of policy.toml),
+``outcomes`` (how a request can end), ``metrics`` (what a router exports), ``alerts`` (one line per rule), ``lint
+rules`` (what lint looks for) or ``lint json`` (what it prints for programs). Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from priority_router.errors import Outcome, PriorityRouterError, RequestError
 from priority_router.hooks import HookCounts
 from priority_router.ops import command_line
 from priority_router.ops.rules.catalogue import RULES
-from priority_router.policy_fields import LATEST_VERSION, REQUIRED, Field
+from priority_router.policy_checks import REQUIRED, Field
+from priority_router.policy_fields import LATEST_VERSION
 from priority_router.runtime import metrics
 from priority_router.runtime.driver import Observed
 from priority_router.runtime.metrics import Family
@@ -115,6 +116,7 @@ def _labels() -> dict[str, list[str]]:
         counters={},
         hooks=HookCounts(0, 0, 0),
         hook_working={"priority": True},
+        capped={("acme", "lowered"): 0},
     )
     return {sample.family.name: [label for label, _ in sample.labels] for sample in metrics.samples(readings)}
 
@@ -176,6 +178,7 @@ MADE: Final[dict[str, Callable[[], str]]] = {
     "policy top": lambda: policy(policy_fields.TOP_LEVEL),
     "policy executor_shape": lambda: policy(policy_fields.EXECUTOR_SHAPE),
     "policy class": lambda: policy(policy_fields.CLASS),
+    "policy tenant": lambda: policy(policy_fields.TENANT),
     "outcomes": outcomes,
     "metrics": metric_table,
     "alerts": alert_table,

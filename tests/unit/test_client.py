@@ -44,6 +44,15 @@ def test_what_cannot_be_meant_is_refused(name, parameters, error, text):
         as_class(name, parameters=parameters)
 
 
+def test_a_tenant_is_named_once():
+    assert as_class("online", tenant="acme")["parameters"] == {"class": "online", "tenant": "acme"}
+    assert as_class("online", tenant="acme", parameters={"tenant": "acme"})["parameters"]["tenant"] == "acme"
+    with pytest.raises(ValueError, match="parameters name the tenant 'other', as_class 'acme'; name it once"):
+        as_class("online", tenant="acme", parameters={"tenant": "other"})
+    with pytest.raises(TypeError, match="a tenant is named by a text such as 'acme', not by 7"):
+        as_class("online", tenant=7)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("module", [tritonclient.http, tritonclient.grpc, tritonclient.http.aio, tritonclient.grpc.aio])
 @pytest.mark.parametrize("method", ["infer", "async_infer"])
 def test_every_client_takes_these_arguments(module, method):

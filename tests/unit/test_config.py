@@ -8,17 +8,19 @@ from enum import Enum
 from pathlib import Path
 
 import pytest
-from priority_router import policy_fields
+from priority_router import policy_checks, policy_fields
 from priority_router.config import (
     LATEST_VERSION,
+    Above,
     ClassSource,
     Mode,
     RouterPolicy,
     SourceKind,
+    TenantRule,
     load_policy,
     parse_policy,
 )
-from priority_router.core.values import SECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import SECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
 
 TOP = 'policy_version = 1\nexecutor = "model"\n'
@@ -27,6 +29,7 @@ ONLINE = '[[class]]\nname = "online"\nlevel = 1\n'
 BULK = '[[class]]\nname = "bulk"\nlevel = 2\n'
 LEAST = TOP + SHAPE + ONLINE + BULK
 WANTED_SOURCES = 'write a list of "tensor", "parameter" and "header:NAME", each at most once'
+WANTED_TENANT_SOURCES = 'write a list of "parameter" and "header:NAME", each at most once'
 
 
 def fault(text: str) -> str:
@@ -75,6 +78,7 @@ ONLINE_OF_EVERY_KEY = TrafficClass(
     max_wait=90_000_000,
     min_share=1.0,
     max_queue_bytes=9,
+    fair_by=FairBy.TENANT,
 )
 
 
@@ -82,14 +86,17 @@ def test_every_key_is_read() -> None:
     policy = parse_policy(
         'policy_version = 1\nmode = "plain"\nexecutor = "other"\nexecutor_version = 3\ndefault_class = "online"\n'
         + 'unknown_class = "default"\nclass_sources = ["header:X-Class", "tensor"]\nguard_executor = false\n'
+        + 'tenant_sources = ["header:X-Tenant", "parameter"]\n'
         + "executor_timeout_microseconds = 5000000\nmax_fill_slowdown = 0\nbatch_efficiency = 1\nmax_queue_bytes = 99\n"
         + "max_execution_microseconds = 2000000\n"
         + "[executor_shape]\ninstances = 3\nmax_batch_size = 0\n"
         + ONLINE
         + "max_queue_size = 32\ndefault_timeout_microseconds = 50000\nallow_timeout_override = false\n"
         + 'timeout_action = "DELAY"\norder = "deadline"\nmax_blocking_microseconds = 20000\n'
-        + "max_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\n"
+        + 'max_wait_microseconds = 90000\nmin_share = 1\nmax_queue_bytes = 9\nfair_by = "tenant"\n'
         + BULK
+        + '[[tenant]]\nname = "acme"\nmost_urgent_class = "bulk"\nabove = "reject"\n'
+        + '[[tenant]]\nname = "*"\nmost_urgent_class = "online"\n'
     )
     assert policy == RouterPolicy(
         scheduling=SchedulingPolicy(
@@ -110,6 +117,8 @@ def test_every_key_is_read() -> None:
         unknown_class_is_default=True,
         class_sources=(ClassSource(SourceKind.HEADER, "x-class"), ClassSource(SourceKind.TENSOR)),
         guard_executor=False,
+        tenant_sources=(ClassSource(SourceKind.HEADER, "x-tenant"), ClassSource(SourceKind.PARAMETER)),
+        tenants=(TenantRule("acme", "bulk", Above.REJECT), TenantRule("*", "online", Above.LOWER)),
     )
 
 
@@ -151,6 +160,11 @@ def test_the_default_class_is_the_last_of_the_least_urgent() -> None:
         ('class_sources = ["header:a b"]', "['header:a b']", WANTED_SOURCES),
         ('class_sources = ["cookie"]', "['cookie']", WANTED_SOURCES),
         ('class_sources = "tensor"', "'tensor'", "write a list of texts"),
+        ("tenant_sources = []", "[]", WANTED_TENANT_SOURCES),
+        ('tenant_sources = ["tensor"]', "['tensor']", WANTED_TENANT_SOURCES),
+        ('tenant_sources = ["parameter", "parameter"]', "['parameter', 'parameter']", WANTED_TENANT_SOURCES),
+        ('tenant_sources = ["header:a b"]', "['header:a b']", WANTED_TENANT_SOURCES),
+        ("tenant = 3", "3", "write tables [[tenant]] with name and most_urgent_class, or none"),
         ("executor_timeout_microseconds = 60", "60", "write a value from 1000 to 1000000000000000"),
         ("max_fill_slowdown = -0.1", "-0.1", "write a value from 0 to 1000000, such as 0.1"),
         ("max_fill_slowdown = inf", "inf", "write a value from 0 to 1000000, such as 0.1"),
@@ -280,7 +294,7 @@ def with_value(table: str, key: str, value: str) -> str:
     ids=lambda value: value if isinstance(value, str) else value.key,
 )
 @pytest.mark.parametrize("value", [str(2**63), "1" + "0" * 400, "0x" + "f" * 5000, "1" + "0" * 5000, "-1"])
-def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: str) -> None:
+def test_every_number_has_bounds(table: str, field: policy_checks.Field, value: str) -> None:
     said = fault(with_value(table, field.key, value))
     assert f"{field.key} = " in said or "a number in it is too long" in said
     assert len(said) < 400
@@ -292,7 +306,7 @@ def test_every_number_has_bounds(table: str, field: policy_fields.Field, value: 
         ("", "executor_version", policy_fields.MAX_MODEL_VERSION),
         ("", "executor_timeout_microseconds", policy_fields.MAX_MICROSECONDS),
         ("", "max_execution_microseconds", policy_fields.MAX_MICROSECONDS),
-        ("", "max_fill_slowdown", policy_fields.MAX_SLOWDOWN),
+        ("", "max_fill_slowdown", policy_checks.MAX_SLOWDOWN),
         ("executor_shape", "max_batch_size", policy_fields.MAX_ROWS),
         ("class", "level", policy_fields.MAX_LEVEL),
         ("class", "max_queue_size", policy_fields.MAX_QUEUE_SIZE),
@@ -362,6 +376,6 @@ def test_the_defaults_of_the_file_are_those_of_the_core() -> None:
             assert field.default * factor == core[name], field.key
     of_class = {field.name: field.default for field in fields(TrafficClass)}
     for field in policy_fields.CLASS:
-        if field.default is not policy_fields.REQUIRED:
+        if field.default is not policy_checks.REQUIRED:
             default = of_class[field.key.removesuffix("_microseconds")]
             assert field.default == (default.value if isinstance(default, Enum) else default), field.key

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from priority_router import hooks
 from priority_router.config import load_policy
-from priority_router.core import lead, service_times
+from priority_router.core import lead, ledger, service_times
 from priority_router.core.executor_model import SHARED_IN_FLIGHT
 from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.shares import LEAST_CLAIM
@@ -29,6 +29,7 @@ from priority_router.ops.server.restarts import FIRST_PAUSE_SECONDS, LONGEST_PAU
 from priority_router.ops.server.serve import READY_SECONDS
 from priority_router.ops.server.watch import MUTE_SECONDS, ROUTER_SECONDS, SILENT_SECONDS
 from priority_router.ops.wrap.options import TEACHING_CLASSES
+from priority_router.policy_checks import MAX_TENANT_BYTES
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY, DEFAULT_MAX_FILL_SLOWDOWN
 from priority_router.runtime import cancels, housekeeping, watch
 from support.modules import load_module
@@ -94,6 +95,7 @@ FROM_CODE = {
     "docs/clients.md": [
         f"These questions take at most {100 * cancels.SWEEP_SHARE:g} % of a core",
         f"within another {100 * cancels.FULL_CLASS_SHARE:g} %",
+        f"a text of at most {MAX_TENANT_BYTES} bytes",
     ],
     "docs/design.md": [
         f"(p90 of the last {lead.SAMPLES})",
@@ -147,8 +149,13 @@ FROM_CODE = {
     "docs/policies.md": [
         f"after {service_times.TRIAL_AGAIN} dispatches of its signature",
         f"at most one dispatch in {service_times.TRIAL_AGAIN} exceeds",
+        f"for each tenant with work up to {ledger.MOST_TENANTS}",
+        f"the rest share {ledger.SHARED_ACCOUNTS} by a hash",
+        f"without work {ledger.MOST_DEBTS} charges are remembered",
+        f"it at most {ledger.LONGEST_LEAD // SECOND} s, or its last dispatch",
         *(["counts at least half as its own", "since at least half of it"] if LEAST_CLAIM == 1 / 2 else []),
     ],
+    "docs/policy.md": [f"has more than {MAX_TENANT_BYTES} bytes is refused"],
     "docs/reliability.md": [
         f"paused for {FIRST_PAUSE_SECONDS:g} s",
         f"`--router-timeout` ({ROUTER_SECONDS:g} s)",

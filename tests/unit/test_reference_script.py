@@ -70,7 +70,9 @@ def test_a_section_without_an_end_is_an_error(tmp_path):
         reference.run([path], check=True)
 
 
-@pytest.mark.parametrize("fields", [policy_fields.TOP_LEVEL, policy_fields.EXECUTOR_SHAPE, policy_fields.CLASS])
+@pytest.mark.parametrize(
+    "fields", [policy_fields.TOP_LEVEL, policy_fields.EXECUTOR_SHAPE, policy_fields.CLASS, policy_fields.TENANT]
+)
 def test_every_key_has_a_row(fields):
     rows = reference.policy(fields).splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [field.key for field in fields]

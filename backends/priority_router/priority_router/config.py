@@ -16,35 +16,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from priority_router.core.values import MICROSECOND, Order, SchedulingPolicy, TimeoutAction, TrafficClass
+from priority_router.core.values import MICROSECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import PolicyError
-from priority_router.policy_fields import (
-    CLASS,
-    EXECUTOR_SHAPE,
-    HABITS,
-    HEADER_PREFIX,
-    LATEST_VERSION,
-    REQUIRED,
-    TOP_LEVEL,
-    Field,
-    is_a,
-)
+from priority_router.policy_checks import HEADER_PREFIX, REQUIRED, Field, is_a
+from priority_router.policy_fields import CLASS, EXECUTOR_SHAPE, HABITS, LATEST_VERSION, TENANT, TOP_LEVEL
 
 __all__ = [
     "LATEST_VERSION",
     "POLICY_FILE",
+    "Above",
     "ClassSource",
     "Mode",
     "RouterPolicy",
     "SourceKind",
+    "TenantRule",
     "load_policy",
     "parse_policy",
 ]
 
 POLICY_FILE: Final = "policy.toml"
-_TABLES: Final = ("executor_shape", "class")
+_TABLES: Final = ("executor_shape", "class", "tenant")
 _TOP: Final = "at the top of the file"
-_PLACES: Final = {_TOP: TOP_LEVEL, "in [executor_shape]": EXECUTOR_SHAPE, "in [[class]]": CLASS}
+_PLACES: Final = {
+    _TOP: TOP_LEVEL,
+    "in [executor_shape]": EXECUTOR_SHAPE,
+    "in [[class]]": CLASS,
+    "in [[tenant]]": TENANT,
+}
 _LONGEST_SHOWN: Final = 100
 
 
@@ -56,7 +54,7 @@ class Mode(enum.Enum):
 
 
 class SourceKind(enum.Enum):
-    """Where a request may name its class."""
+    """Where a request may name its class, or its tenant."""
 
     TENSOR = "tensor"
     PARAMETER = "parameter"
@@ -65,15 +63,42 @@ class SourceKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClassSource:
-    """One place to look for the class.
+    """One place to look for the class, or for the tenant.
 
     Attributes:
-        kind: tensor ``CLASS``, request parameter ``class``, or a header that the front end forwards as a parameter.
+        kind: tensor ``CLASS``, request parameter ``class`` or ``tenant``, or a header that the front end forwards as a
+            parameter.
         name: the header's name in lower case; empty for the other kinds.
     """
 
     kind: SourceKind
     name: str = ""
+
+
+class Above(enum.Enum):
+    """What becomes of a request that asks for more than its tenant may."""
+
+    LOWER = "lower"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRule:
+    """What a tenant may ask for.
+
+    Attributes:
+        name: the tenant, or EVERY_OTHER.
+        most_urgent_class: whose level is the most urgent one that it may have.
+        above: LOWER: served in that class.
+    """
+
+    name: str
+    most_urgent_class: str
+    above: Above = Above.LOWER
+
+
+EVERY_OTHER: Final = "*"
+"""Name of the rule for tenants without one of their own, and for requests without a tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,8 @@ class RouterPolicy:
         unknown_class_is_default: a request that names an unknown class is served as ``default_class``, not refused.
         class_sources: in the order of look-up, at least one.
         guard_executor: clients are to be kept from calling the executor directly.
+        tenant_sources: in the order of look-up, at least one, none a tensor.
+        tenants: names differ.
     """
 
     scheduling: SchedulingPolicy
@@ -99,6 +126,13 @@ class RouterPolicy:
     unknown_class_is_default: bool
     class_sources: tuple[ClassSource, ...]
     guard_executor: bool
+    tenant_sources: tuple[ClassSource, ...] = (ClassSource(SourceKind.PARAMETER),)
+    tenants: tuple[TenantRule, ...] = ()
+
+    @property
+    def reads_tenants(self) -> bool:
+        """Whether it matters whose a request is; where it does not nobody's parameter ``tenant`` is looked at."""
+        return bool(self.tenants) or any(each.fair_by is FairBy.TENANT for each in self.scheduling.classes)
 
 
 def load_policy(path: Path) -> RouterPolicy:
@@ -179,6 +213,8 @@ class _Reader:
             unknown_class_is_default=top["unknown_class"] == "default",
             class_sources=tuple(_class_source(text) for text in top["class_sources"]),
             guard_executor=not top["shared_executor"] if guard is None else guard,
+            tenant_sources=tuple(_class_source(text) for text in top["tenant_sources"]),
+            tenants=self._tenants(document.get("tenant", [])),
         )
         self._cross_check(policy)
         return policy
@@ -191,6 +227,12 @@ class _Reader:
                 raise self._error("class.name", name, "a name that no other [[class]] has")
         if policy.default_class not in names:
             raise self._error("default_class", policy.default_class, f"one of {', '.join(names)}")
+        for rule in policy.tenants:
+            if sum(other.name == rule.name for other in policy.tenants) > 1:
+                raise self._error("tenant.name", rule.name, "a name that no other [[tenant]] has")
+            if rule.most_urgent_class not in names:
+                path = "tenant.most_urgent_class"
+                raise self._error(path, rule.most_urgent_class, f"for {rule.name!r} one of {', '.join(names)}")
         shares = math.fsum(traffic_class.min_share for traffic_class in policy.scheduling.classes)
         if shares > 1:
             raise self._error("class.min_share", shares, "values that are together at most 1")
@@ -217,9 +259,19 @@ class _Reader:
                     max_wait=values["max_wait_microseconds"] * MICROSECOND,
                     min_share=float(values["min_share"]),
                     max_queue_bytes=values["max_queue_bytes"],
+                    fair_by=FairBy(values["fair_by"]),
                 )
             )
         return tuple(classes)
+
+    def _tenants(self, tables: object) -> tuple[TenantRule, ...]:
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise self._error("tenant", tables, "tables [[tenant]] with name and most_urgent_class, or none")
+        rules = []
+        for index, table in enumerate(tables):
+            values = self._table(table, "in [[tenant]]", f"tenant[{index}].")
+            rules.append(TenantRule(values["name"], values["most_urgent_class"], Above(values["above"])))
+        return tuple(rules)
 
     def _table(self, table: Mapping[str, Any], place: str, prefix: str) -> dict[str, Any]:
         """The values of one table, defaults filled in, each checked by itself."""

@@ -18,6 +18,9 @@ PROBE_PARAMETER: Final = "priority_router_probe"
 """Request parameter, of value true: only whether the router lives is asked. It answers without outputs, before it looks
 at anything else of the request."""
 
+TENANT_PARAMETER: Final = "tenant"
+"""Request parameter that names the tenant, where the policy asks for it."""
+
 QUEUE_OUTPUT: Final = "ROUTER_QUEUE_US"
 """Output: microseconds from ``execute`` to the executor call of the first part, INT64, one value per row."""
 

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every key of ``policy.toml``: kind, default with its reason, meaning, and the check on its single value.
 
-Law: data and predicates only. What depends on several keys is checked in ``config``.
+Law: data only. What depends on several keys is checked in ``config``.
 """
 
 from __future__ import annotations
 
-import enum
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-POLICY_VERSION: Final = 1
+from priority_router.policy_checks import (
+    MODEL_NAME,
+    NAME_OF_CLASS,
+    NAME_OF_TENANT,
+    REQUIRED,
+    SHARE,
+    SLOWDOWN,
+    VERSION_ONE,
+    Field,
+    between,
+    one_of,
+    sources,
+)
 
 LATEST_VERSION: Final = -1
 """Triton's own number for "the latest version that serves": an executor may be updated without touching the policy."""
@@ -22,6 +30,15 @@ DEFAULT_MODE: Final = "levels"
 
 DEFAULT_UNKNOWN_CLASS: Final = "reject"
 """A misspelt class is told to its sender; silently served at the default it would be found by its latency alone."""
+
+DEFAULT_TENANT_SOURCES: Final = ("parameter",)
+"""The way that needs no server option; who must not trust its callers names a header of the gateway instead."""
+
+DEFAULT_FAIR_BY: Final = "none"
+"""One queue, as in Triton: whose requests are equal only the owner can say."""
+
+DEFAULT_ABOVE: Final = "lower"
+"""The request is served all the same, so that a rule that is added breaks no caller."""
 
 DEFAULT_CLASS_SOURCES: Final = ("tensor", "parameter")
 """Both ways a client can name its class without any server option; the tensor first, since a joined batch has one."""
@@ -89,103 +106,16 @@ MAX_MICROSECONDS: Final = 10**15
 MAX_MODEL_VERSION: Final = 2**63 - 1
 """Triton's versions are 64 bits with a sign."""
 
-MAX_SLOWDOWN: Final = 1_000_000
-"""No batch is that many times slower, so it means: fill whatever it costs."""
-
-_CLASS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
-HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-HEADER_PREFIX = "header:"
-
-
-class _Required(enum.Enum):
-    REQUIRED = enum.auto()
-
-
-REQUIRED: Final = _Required.REQUIRED
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What one value of the right type may be.
-
-    Attributes:
-        allowed: in words, as errors and docs/policy.md have it.
-        fits: whether a value is that.
-    """
-
-    allowed: str
-    fits: Callable[[Any], bool]
-
-    def __call__(self, value: Any) -> str | None:
-        """What to write instead; None when the value is fine."""
-        return None if self.fits(value) else self.allowed
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One key of the policy.
-
-    Attributes:
-        key: as written in the file.
-        kind: ``integer``, ``number``, ``boolean``, ``text`` or ``list of texts``.
-        default: the value where the key is left out; REQUIRED where it may not be; None where it follows from others.
-        meaning: one sentence, with the unit.
-        check: on the single value; what depends on several keys is checked by ``_cross_check``.
-    """
-
-    key: str
-    kind: str
-    default: Any
-    meaning: str
-    check: Check | None = None
-
-
-def _between(low: int, high: int) -> Check:
-    return Check(f"a value from {low} to {high}", lambda value: low <= value <= high)
-
-
-def _one_of(*choices: str) -> Check:
-    return Check(" or ".join(f'"{choice}"' for choice in choices), lambda value: value in choices)
-
-
-def _is_model_name(value: str) -> bool:
-    return value.isprintable() and value == value.strip() and value not in ("", ".", "..") and "/" not in value
-
-
-def _is_class_name(value: str) -> bool:
-    return _CLASS_NAME.fullmatch(value) is not None
-
-
-def _are_class_sources(value: Sequence[str]) -> bool:
-    if not value or len({source.lower() for source in value}) < len(value):
-        return False
-    for source in value:
-        header = source.removeprefix(HEADER_PREFIX) if source.startswith(HEADER_PREFIX) else None
-        if source not in ("tensor", "parameter") and (header is None or not HEADER_NAME.fullmatch(header)):
-            return False
-    return True
-
-
-_VERSION_ONE = Check(
-    f"policy_version = {POLICY_VERSION}, the only form this release reads", lambda value: value == POLICY_VERSION
-)
-_SHARE = Check("a value above 0 and at most 1", lambda value: 0 < value <= 1)
-_SLOWDOWN = Check(f"a value from 0 to {MAX_SLOWDOWN}, such as 0.1", lambda value: 0 <= value <= MAX_SLOWDOWN)
-_MODEL_NAME = Check("the name of the model to call: that of its folder, without spaces around it", _is_model_name)
-_NAME_OF_CLASS = Check("1 to 64 letters, digits and '_.:-', beginning with a letter or a digit", _is_class_name)
-_CLASS_SOURCES = Check('a list of "tensor", "parameter" and "header:NAME", each at most once', _are_class_sources)
-
-
 TOP_LEVEL: Final = (
-    Field("policy_version", "integer", REQUIRED, "Form of this file, at present 1.", _VERSION_ONE),
-    Field("mode", "text", DEFAULT_MODE, "How the executor is called.", _one_of("levels", "plain")),
-    Field("executor", "text", REQUIRED, "Name of the model that the router calls.", _MODEL_NAME),
+    Field("policy_version", "integer", REQUIRED, "Form of this file, at present 1.", VERSION_ONE),
+    Field("mode", "text", DEFAULT_MODE, "How the executor is called.", one_of("levels", "plain")),
+    Field("executor", "text", REQUIRED, "Name of the model that the router calls.", MODEL_NAME),
     Field(
         "executor_version",
         "integer",
         LATEST_VERSION,
         "Its version; left out: the latest.",
-        _between(1, MAX_MODEL_VERSION),
+        between(1, MAX_MODEL_VERSION),
     ),
     Field("default_class", "text", None, "Class of requests that name none; left out: the least urgent."),
     Field(
@@ -193,42 +123,49 @@ TOP_LEVEL: Final = (
         "text",
         DEFAULT_UNKNOWN_CLASS,
         "What becomes of a request that names an unknown class.",
-        _one_of("reject", "default"),
+        one_of("reject", "default"),
     ),
     Field(
         "class_sources",
         "list of texts",
         DEFAULT_CLASS_SOURCES,
         "Where the class is looked for, in this order.",
-        _CLASS_SOURCES,
+        sources("tensor", "parameter"),
+    ),
+    Field(
+        "tenant_sources",
+        "list of texts",
+        DEFAULT_TENANT_SOURCES,
+        "Where a request's tenant is looked for, in this order, if fair_by or a [[tenant]] asks for it.",
+        sources("parameter"),
     ),
     Field(
         "executor_timeout_microseconds",
         "integer",
         DEFAULT_EXECUTOR_TIMEOUT_MICROSECONDS,
         "Time after which a call without an answer is given up; at least twice the longest execution.",
-        _between(1000, MAX_MICROSECONDS),
+        between(1000, MAX_MICROSECONDS),
     ),
     Field(
         "max_execution_microseconds",
         "integer",
         DEFAULT_MAX_EXECUTION_MICROSECONDS,
         "Declared: no dispatch takes longer than this; 0: not declared. For lint and worst cases, not for decisions.",
-        _between(0, MAX_MICROSECONDS),
+        between(0, MAX_MICROSECONDS),
     ),
     Field(
         "max_fill_slowdown",
         "number",
         DEFAULT_MAX_FILL_SLOWDOWN,
         "Share by which less urgent rows may lengthen a dispatch.",
-        _SLOWDOWN,
+        SLOWDOWN,
     ),
     Field(
         "batch_efficiency",
         "number",
         DEFAULT_BATCH_EFFICIENCY,
         "Share of the best rows/s at which a less urgent dispatch is large enough.",
-        _SHARE,
+        SHARE,
     ),
     Field("overtaking", "boolean", DEFAULT_OVERTAKING, "Urgent work may pass a dispatch that waits inside Triton."),
     Field("shared_executor", "boolean", DEFAULT_SHARED_EXECUTOR, "Others send work to the same executor."),
@@ -237,34 +174,34 @@ TOP_LEVEL: Final = (
         "integer",
         DEFAULT_MAX_QUEUE_BYTES,
         "Bytes of input that requests of all classes together may hold while they wait; 0: unlimited.",
-        _between(0, MAX_QUEUE_BYTES),
+        between(0, MAX_QUEUE_BYTES),
     ),
     Field("guard_executor", "boolean", None, "Clients may not call the executor; left out: not shared_executor."),
 )
 
 EXECUTOR_SHAPE: Final = (
-    Field("instances", "integer", REQUIRED, "Instances of the executor over all devices.", _between(1, 4096)),
+    Field("instances", "integer", REQUIRED, "Instances of the executor over all devices.", between(1, 4096)),
     Field(
-        "max_batch_size", "integer", REQUIRED, "The executor's own, in rows; 0: no batch axis.", _between(0, MAX_ROWS)
+        "max_batch_size", "integer", REQUIRED, "The executor's own, in rows; 0: no batch axis.", between(0, MAX_ROWS)
     ),
 )
 
 CLASS: Final = (
-    Field("name", "text", REQUIRED, "What clients send and metrics show.", _NAME_OF_CLASS),
-    Field("level", "integer", REQUIRED, "1 is the most urgent; classes may share a level.", _between(1, MAX_LEVEL)),
+    Field("name", "text", REQUIRED, "What clients send and metrics show.", NAME_OF_CLASS),
+    Field("level", "integer", REQUIRED, "1 is the most urgent; classes may share a level.", between(1, MAX_LEVEL)),
     Field(
         "max_queue_size",
         "integer",
         DEFAULT_MAX_QUEUE_SIZE,
         "Requests that may wait; 0: unlimited.",
-        _between(0, MAX_QUEUE_SIZE),
+        between(0, MAX_QUEUE_SIZE),
     ),
     Field(
         "default_timeout_microseconds",
         "integer",
         DEFAULT_TIMEOUT_MICROSECONDS,
         "Longest time in the router's queue; 0: no limit.",
-        _between(0, MAX_MICROSECONDS),
+        between(0, MAX_MICROSECONDS),
     ),
     Field(
         "allow_timeout_override",
@@ -277,42 +214,61 @@ CLASS: Final = (
         "text",
         DEFAULT_TIMEOUT_ACTION,
         "REJECT answers at the timeout, DELAY serves after the level's unexpired work.",
-        _one_of("REJECT", "DELAY"),
+        one_of("REJECT", "DELAY"),
     ),
     Field(
         "order",
         "text",
         DEFAULT_ORDER,
         "Who of the class is served first: who arrived first, or whose queue timeout passes first.",
-        _one_of("arrival", "deadline"),
+        one_of("arrival", "deadline"),
     ),
     Field(
         "max_blocking_microseconds",
         "integer",
         DEFAULT_MAX_BLOCKING_MICROSECONDS,
         "Longest time that a dispatch of a less urgent class is predicted to take; 0: no limit.",
-        _between(0, MAX_MICROSECONDS),
+        between(0, MAX_MICROSECONDS),
     ),
     Field(
         "max_wait_microseconds",
         "integer",
         DEFAULT_MAX_WAIT_MICROSECONDS,
         "Time in the queue after which a request is as urgent as the most urgent level; 0: never.",
-        _between(0, MAX_MICROSECONDS),
+        between(0, MAX_MICROSECONDS),
     ),
     Field(
         "min_share",
         "number",
         DEFAULT_MIN_SHARE,
         "Share of the executor's time that the class gets at least while it has work; all together at most 1.",
-        _between(0, 1),
+        between(0, 1),
     ),
     Field(
         "max_queue_bytes",
         "integer",
         DEFAULT_MAX_QUEUE_BYTES,
         "Bytes of input that requests of the class may hold while they wait; 0: unlimited.",
-        _between(0, MAX_QUEUE_BYTES),
+        between(0, MAX_QUEUE_BYTES),
+    ),
+    Field(
+        "fair_by",
+        "text",
+        DEFAULT_FAIR_BY,
+        "tenant: tenants with work get equal parts of the class's executor time.",
+        one_of("none", "tenant"),
+    ),
+)
+
+TENANT: Final = (
+    Field("name", "text", REQUIRED, 'The tenant, or "*": all that have no rule of their own.', NAME_OF_TENANT),
+    Field("most_urgent_class", "text", REQUIRED, "Its requests may be of this level and less urgent ones."),
+    Field(
+        "above",
+        "text",
+        DEFAULT_ABOVE,
+        "What becomes of a request that asks for more: served in that class, or refused.",
+        one_of("lower", "reject"),
     ),
 )
 
@@ -325,18 +281,6 @@ HABITS: Final = {
     "model_name": "executor",
     "model_version": "executor_version",
     "classes": "class",
+    "tenants": "tenant",
 }
 """Names people bring along from Triton's own configuration, and the ones they mean."""
-
-
-def is_a(value: object, kind: str) -> bool:
-    """Whether a parsed TOML value is of a field's kind; a boolean is never a number."""
-    if kind == "boolean":
-        return isinstance(value, bool)
-    if kind == "integer":
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind == "text":
-        return isinstance(value, str)
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)

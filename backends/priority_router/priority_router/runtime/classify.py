@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which class a request belongs to, by the policy's ``class_sources``.
+"""Which class a request belongs to, by the policy's ``class_sources``, and whose it is.
 
-Law: pure; a request's own tensor and parameters in, the name of a configured class out, or an InvalidRequest.
+Law: pure; a request's own tensor and parameters in, the name of a configured class and its tenant out, or an
+InvalidRequest.
 
 A header source is a header that Triton's front end forwards as a request parameter (``--http-header-forward-pattern``,
 ``--grpc-header-forward-pattern``). Triton appends forwarded headers to the parameters of the request body and marks
@@ -13,16 +14,14 @@ a gateway must do about them.)
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from priority_router.config import RouterPolicy, SourceKind
 from priority_router.errors import InvalidRequest
 from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR
+from priority_router.runtime.parameters import Pairs, look_up, pairs, shown
+from priority_router.runtime.tenants import Tenants
 from priority_router.runtime.work import Array
-
-_LONGEST_SHOWN = 64
 
 
 class UnknownClass(InvalidRequest):
@@ -35,10 +34,14 @@ class Classified(NamedTuple):
     Attributes:
         name: a class of the policy.
         was_unknown: the request named another one and is served as the default class.
+        tenant: whose it is; empty where it is not said or does not matter.
+        lowered_by: name of the tenant rule that gave it this class in place of a more urgent one; empty = none.
     """
 
     name: str
     was_unknown: bool
+    tenant: str = ""
+    lowered_by: str = ""
 
 
 class Classifier:
@@ -53,6 +56,7 @@ class Classifier:
             Classified(policy.default_class, was_unknown=True) if policy.unknown_class_is_default else None
         )
         self._sources = policy.class_sources
+        self._tenants = Tenants(policy) if policy.reads_tenants else None
         self._batched = policy.scheduling.max_batch_size > 0
 
     def classify(self, tensor: Array | None, parameters: str, rows: int) -> Classified:
@@ -64,24 +68,30 @@ class Classifier:
             rows: length of the batch axis; 1 where there is none.
 
         Raises:
-            InvalidRequest: the class is unknown, given twice, of another type or shape, or not the same for all rows.
+            InvalidRequest: the class is unknown, given twice, of another type or shape, or not the same for all rows;
+                or the same of the tenant, or it may not have this class.
         """
-        pairs: Sequence[tuple[str, object]] | None = None
+        if self._tenants is None:
+            return self._class(tensor, parameters, None, rows)
+        given = pairs(parameters)
+        asked = self._class(tensor, parameters, given, rows)
+        tenant = self._tenants.tenant(given)
+        rule = self._tenants.lowered(tenant, asked.name)
+        if rule is None:
+            return asked._replace(tenant=tenant) if tenant else asked
+        return Classified(rule.most_urgent_class, asked.was_unknown, tenant, rule.name)
+
+    def _class(self, tensor: Array | None, parameters: str, given: Pairs | None, rows: int) -> Classified:
         for source in self._sources:
             if source.kind is SourceKind.TENSOR:
                 if tensor is not None:
                     return self._known(self._from_tensor(tensor, rows))
                 continue
-            if pairs is None:
-                pairs = _pairs(parameters)
-            if source.kind is SourceKind.PARAMETER:
-                values = [value for key, value in pairs if key == CLASS_PARAMETER]
-                found = _only(values, f"parameter {CLASS_PARAMETER!r}")
-            else:
-                values = [value for key, value in pairs if key.lower() == source.name]
-                found = _only(values, f"header {source.name!r}")
+            if given is None:
+                given = pairs(parameters)
+            found, _ = look_up(source, given, CLASS_PARAMETER)
             if found is not None:
-                return self._known(found)
+                return self._known(found.encode("utf-8", "surrogatepass"))
         return self._default
 
     def _from_tensor(self, tensor: Array, rows: int) -> bytes:
@@ -94,39 +104,12 @@ class Classifier:
         if rows > 1 and any(value != first for value in values):
             other = next(value for value in values if value != first)
             raise InvalidRequest(
-                f"input {CLASS_TENSOR} names {_shown(first)} and {_shown(other)}: all rows of a request share one class"
+                f"input {CLASS_TENSOR} names {shown(first)} and {shown(other)}: all rows of a request share one class"
             )
         return first
 
     def _known(self, name: bytes) -> Classified:
         found = self._by_bytes.get(name, self._instead_of_unknown)
         if found is None:
-            raise UnknownClass(f"class {_shown(name)} is unknown; this router knows {self._names}")
+            raise UnknownClass(f"class {shown(name)} is unknown; this router knows {self._names}")
         return found
-
-
-def _pairs(parameters: str) -> Sequence[tuple[str, object]]:
-    """The parameters in their order, repetitions kept."""
-    if not parameters or parameters == "{}":
-        return ()
-    pairs: Sequence[tuple[str, object]] = json.loads(parameters, object_pairs_hook=tuple)
-    return pairs
-
-
-def _only(values: Sequence[object], what: str) -> bytes | None:
-    if not values:
-        return None
-    if len(values) > 1:
-        raise InvalidRequest(f"{what} is given {len(values)} times; it may be given once")
-    if not isinstance(values[0], str):
-        raise InvalidRequest(f"{what} must be a text, found {type(values[0]).__name__}")
-    return values[0].encode("utf-8", "surrogatepass")
-
-
-def _shown(name: bytes) -> str:
-    """A client's text in an error: escaped, and cut to what a log line bears."""
-    try:
-        text = repr(name.decode())
-    except UnicodeDecodeError:
-        text = repr(name)[1:]
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...'"

@@ -33,12 +33,14 @@ class Sources:
         counters: reads the families without labels.
         received: requests taken in.
         levels_sent: executor calls that asked for a level.
+        capped: requests that asked for more than their tenant may, as the intake counts them.
     """
 
     tallies: Sequence[Tally]
     counters: Callable[[], Mapping[Family, float]]
     received: Callable[[], int]
     levels_sent: Callable[[], int]
+    capped: Callable[[], Mapping[tuple[str, str], int]] = dict
 
 
 class Housekeeping:
@@ -156,6 +158,7 @@ class Housekeeping:
             counters=self._sources.counters(),
             hooks=self._hook_counts(),
             hook_working=self._watch.working if self._watch is not None else {},
+            capped=self._sources.capped(),
         )
 
     def _hook_counts(self) -> HookCounts | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 from typing import Any, Final
 
-from priority_router.config import RouterPolicy
+from priority_router.config import Above, RouterPolicy
 from priority_router.core.values import MICROSECOND, Request
 from priority_router.errors import InvalidRequest
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT, TIMING_OUTPUTS
 from priority_router.runtime import codec
 from priority_router.runtime.classify import Classifier, UnknownClass
+from priority_router.runtime.tenants import TooUrgent
 from priority_router.runtime.work import (
     Array,
     Job,
@@ -26,11 +27,15 @@ _MOST_WANTED: Final = 1024
 """Different sets of outputs that are remembered; clients choose them, so the memory is bounded."""
 
 
+_ACTIONS: Final = {Above.LOWER: "lowered", Above.REJECT: "rejected"}
+
+
 class Intake:
     """Reads requests under one policy; used by the ``execute`` thread alone.
 
     Attributes:
         unknown_classes: requests that named a class the policy does not have, refused or not.
+        capped: requests that asked for more than their tenant may, by the name of its rule and what became of them.
     """
 
     def __init__(self, policy: RouterPolicy) -> None:
@@ -39,6 +44,7 @@ class Intake:
         self._ids = itertools.count(1)
         self._wanted: dict[frozenset[str], Wanted] = {}
         self.unknown_classes = 0
+        self.capped = {(rule.name, _ACTIONS[rule.above]): 0 for rule in policy.tenants}
 
     def fill(self, job: Job, request: Any) -> Request:
         """Reads ``request`` into its job.
@@ -69,7 +75,12 @@ class Intake:
         except UnknownClass:
             self.unknown_classes += 1
             raise
+        except TooUrgent as error:
+            self._count_capped(error.rule, Above.REJECT)
+            raise
         self.unknown_classes += classified.was_unknown
+        if classified.lowered_by:
+            self._count_capped(classified.lowered_by, Above.LOWER)
         job.class_name = classified.name
         job.inputs = tensors
         job.wanted = self._outputs(request.requested_output_names())
@@ -80,8 +91,13 @@ class Intake:
             codec.signature(tensors, self._batched),
             request.timeout() * MICROSECOND,
             codec.size(tensors),
+            classified.tenant,
         )
         return job.request
+
+    def _count_capped(self, rule: str, above: Above) -> None:
+        key = (rule, _ACTIONS[above])
+        self.capped[key] = self.capped.get(key, 0) + 1
 
     def _rows(self, tensors: Tensors) -> int:
         if not tensors:

@@ -106,6 +106,9 @@ _EXECUTOR_TEXT: Final = "Time between an executor call and its return, waiting i
 
 REQUESTS: Final = _counter("requests_total", "Requests answered, by class and outcome")
 UNKNOWN_CLASS: Final = _counter("unknown_class_total", "Requests that named a class the policy does not have")
+TENANT_CAPPED: Final = _counter(
+    "tenant_capped_total", "Requests that asked for more than a [[tenant]] may, by its name and what became of them"
+)
 QUEUE_BUCKET: Final = _counter("queue_seconds_bucket", _QUEUE_TEXT)
 QUEUE_COUNT: Final = _counter("queue_seconds_count", _QUEUE_TEXT)
 QUEUE_SUM: Final = _counter("queue_seconds_sum", _QUEUE_TEXT)
@@ -190,6 +193,7 @@ class Readings:
         counters: families without further labels, to their values.
         hooks: what the hooks did since this router was loaded; None without hooks.
         hook_working: per hook that this router relies on.
+        capped: requests that asked for more than a tenant may, by name of the rule and what became of them.
     """
 
     tallies: Sequence[Tally]
@@ -197,6 +201,7 @@ class Readings:
     counters: Mapping[Family, float]
     hooks: HookCounts | None = None
     hook_working: Mapping[str, bool] = field(default_factory=dict)
+    capped: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def samples(readings: Readings) -> Iterator[Sample]:
@@ -222,6 +227,8 @@ def samples(readings: Readings) -> Iterator[Sample]:
         yield Sample(BLOCKING_BUDGET, (("class", label),), budget / _SECOND)
     for label, count in observed.over_budget.items():
         yield Sample(OVER_BUDGET, (("class", label),), count)
+    for (rule, action), count in readings.capped.items():
+        yield Sample(TENANT_CAPPED, (("tenant", rule), ("action", action)), count)
     yield from _buckets(
         (HAND_OVER_BUCKET, HAND_OVER_COUNT, HAND_OVER_SUM),
         (),

@@ -108,6 +108,7 @@ class Router:
             self._counters,
             lambda: self._received,
             lambda: self._executor.levels_sent,
+            lambda: dict(self._intake.capped),
         )
         self._housekeeping = Housekeeping(
             self._driver,

@@ -11,7 +11,7 @@ from typing import Final
 from priority_router.ops import command_line
 from priority_router.ops.probe import asking, effects
 from priority_router.ops.probe.asking import ProbeFailed, Question
-from priority_router.policy_fields import HEADER_NAME
+from priority_router.policy_checks import HEADER_NAME
 
 DEFAULT_URL: Final = "http://127.0.0.1:8000"
 DEFAULT_METRICS_URL: Final = "http://127.0.0.1:8002"

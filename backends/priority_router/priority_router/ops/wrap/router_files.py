@@ -17,7 +17,8 @@ from priority_router.ops.wrap.options import Options, WantedClass
 from priority_router.ops.wrap.source import ROUTER_VERSION, Source
 from priority_router.ops.wrap.tensors import Tensor
 from priority_router.ops.wrap.texts import comment, pbtxt_string, sealed, toml_string
-from priority_router.policy_fields import MAX_QUEUE_SIZE, POLICY_VERSION
+from priority_router.policy_checks import POLICY_VERSION
+from priority_router.policy_fields import MAX_QUEUE_SIZE
 
 _CLASS = Tensor(CLASS_TENSOR, "TYPE_STRING", (1,), optional=True)
 _TIMES = (Tensor(QUEUE_OUTPUT, "TYPE_INT64", (1,)), Tensor(EXECUTOR_OUTPUT, "TYPE_INT64", (1,)))
