@@ -24,7 +24,7 @@ from priority_router import __version__
 from priority_router.config import parse_policy
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, loads, result_file
-from priority_router.ops.bench import experiment, table
+from priority_router.ops.bench import experiment, table, venue
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, policy_text, routes, write_repository
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
@@ -175,7 +175,7 @@ def _compared(name: str, load: Load, measured: profile.Profile, options: argpars
 def _served(load: Load, schedule: Schedule, warmup: float) -> RoundSummary:
     with _serving(load) as (server, _):
         summary, _ = experiment.measure(
-            Target(server.http, routes(ARM, LEVELS), [experiment.PAYLOAD]),
+            Target(server.http, routes(ARM, LEVELS), venue.ones(1)),
             schedule,
             executor=EXECUTOR,
             instances=load.executor.instances,

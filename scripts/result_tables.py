@@ -27,10 +27,13 @@ DEFINITION = ("executor", "loads", "in_flight", "direct", "aims")
 """What a measured scenario must have in common with the scenario as it is now."""
 
 OLD_SCHEMA: Final = "priority-router-bench/1"
-"""Of results that the benchmark wrote before its arm flat."""
+"""Of results that the benchmark wrote in a form with fewer numbers."""
 
-NEW_ARMS: Final = ("flat",)
+NEW_ARMS: Final = ("flat", "router-one-class")
 """Arms that those results could not have."""
+
+NOBODY: Final = {"rows_per_s": None}
+"""In place of a class that a scenario does not have."""
 
 HOOK_COLUMNS: Final = {
     "idle_cpu_percent": "idle",
@@ -201,7 +204,7 @@ def summary_section() -> Iterator[str]:
     documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
     for name, document in documents.items():
         for position, (arm, numbers) in enumerate(document["arms"].items()):
-            online, background = numbers["classes"][ONLINE], numbers["classes"][BACKGROUND]
+            online, background = numbers["classes"][ONLINE], numbers["classes"].get(BACKGROUND, NOBODY)
             rows.append(
                 [
                     name if position == 0 else "",
@@ -237,7 +240,7 @@ def modes_section() -> Iterator[str]:
     for name, document in documents.items():
         modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
         latencies = (cell(mode[ONLINE]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
-        rows.append([name, *latencies, *(cell(mode[BACKGROUND]["rows_per_s"]) for mode in modes)])
+        rows.append([name, *latencies, *(cell(mode.get(BACKGROUND, NOBODY)["rows_per_s"]) for mode in modes)])
     figures = ("online p50 ms", "online p99 ms", "background rows/s")
     yield from table(["scenario", *(f"{figure}, {mode}" for figure in figures for mode in ("levels", "plain"))], rows)
     yield from notes(list(documents.values()))

@@ -211,15 +211,28 @@ def test_closed_loop_gives_up_on_a_silent_server():
         assert outcomes(running.result()) == [Outcome.UNANSWERED] * 2
 
 
-def test_the_routers_queue_time_is_read_where_it_is_wanted():
-    header = json.dumps({"outputs": [{"name": "ROUTER_QUEUE_US", "parameters": {"binary_data_size": 8}}]}).encode()
-    values = (777).to_bytes(8, "little")
-    whole = reply(200, header + values).replace(
+def with_queue_time(request_id):
+    outputs = [{"name": "ROUTER_QUEUE_US", "parameters": {"binary_data_size": 8}}]
+    header = json.dumps({"id": request_id, "outputs": outputs}).encode()
+    return reply(200, header + (777).to_bytes(8, "little")).replace(
         b"Content-Length", b"Inference-Header-Content-Length: %d\r\nContent-Length" % len(header)
     )
+
+
+def test_the_routers_queue_time_is_read_where_it_is_wanted():
+    whole = with_queue_time("0" * 16)
     with serving(after(0, whole)) as server:
         assert replay(target(server.address), at(0), queue_time=True).queue_us.tolist() == [777]
         assert replay(target(server.address), at(0)).queue_us.tolist() == [-1]
+
+
+def test_a_queue_time_counts_only_for_the_request_of_its_id():
+    with serving(after(0, with_queue_time("0" * 15 + "7"))) as server:
+        ledger = replay(target(server.address), at(0), queue_time=True)
+    assert outcomes(ledger) == [Outcome.OTHER]
+    assert ledger.queue_us.tolist() == [-1]
+    [(_, text)] = ledger.failures
+    assert "id of another request" in text
 
 
 def test_a_broken_target_is_an_error_and_not_an_empty_ledger():

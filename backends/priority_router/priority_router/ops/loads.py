@@ -16,6 +16,10 @@ LEVELS: Final[Mapping[str, int]] = {ONLINE: 1, BACKGROUND: 2}
 """Class to level, 1 the most urgent."""
 
 
+ARRIVALS: Final = ("poisson", "constant", "burst")
+"""How the requests of a class may come, where no trace says it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClassLoad:
     """One class of a load.
@@ -24,11 +28,21 @@ class ClassLoad:
         name: the class.
         rate: mean requests per second.
         target_ms: the latency that its requests are to keep; None: any answer is good.
+        arrivals: one of ARRIVALS: independent of each other, evenly, or ``burst_size`` at once.
+        burst_size: requests of a burst.
+        burst_start_s: seconds from the end of the warm-up to the first burst; the rate gives the time between bursts.
+        rows: of each request.
+        tenants: who its requests are for, in turn; empty: they do not say.
     """
 
     name: str
     rate: float
     target_ms: float | None = None
+    arrivals: str = "poisson"
+    burst_size: int = 1
+    burst_start_s: float = 0.0
+    rows: int = 1
+    tenants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,15 @@ LINEAR: Final = Load(ExecutorShape(batch_us=0, row_us=4_100, max_batch_size=8), 
 
 FAST: Final = Load(ExecutorShape(batch_us=5_000, row_us=0, max_batch_size=4), online=100, background=800)
 """Batches so short that the server's own work per request matters."""
+
+BELOW: Final = replace(OVERLOAD, background=32)
+"""All of it can be done: a queue comes and goes."""
+
+ONLINE_OVERLOAD: Final = replace(OVERLOAD, online=100, background=30)
+"""The urgent class alone asks for more than there is: nothing is left for the other one."""
+
+QUIET: Final = replace(OVERLOAD, online=4, background=0)
+"""Hardly ever are two requests there at once: what a way costs when nobody is in it."""
 
 SHARED: Final = replace(OVERLOAD, direct=(BACKGROUND,))
 """A deployment that is being moved: background still calls the executor itself."""

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from priority_router.core.values import SECOND
-from priority_router.ops.bench.arrivals import poisson
-from priority_router.ops.loads import ClassLoad
+from priority_router.ops.bench.arrivals import drawn, poisson, recorded
+from priority_router.ops.loads import ARRIVALS, ClassLoad
 
 ONLINE, BACKGROUND = ClassLoad("online", 16), ClassLoad("background", 110)
 
@@ -75,3 +75,47 @@ def test_shares_are_a_partition(parts):
 def test_senseless_loads_are_refused(loads, duration, payloads):
     with pytest.raises(ValueError, match=r"load|duration"):
         poisson(loads, duration, 1, payloads)
+
+
+BURSTS = ClassLoad("online", 8, arrivals="burst", burst_size=16, burst_start_s=1.0)
+
+
+def test_bursts_come_at_once_after_the_warm_up_and_keep_their_rate():
+    schedule = drawn([BURSTS, BACKGROUND], 30, 1, [3, 1], warmup_s=5)
+    at = schedule.at[schedule.class_index == 0] / SECOND
+    assert sorted(set(at.tolist())) == [6.0 + 2 * i for i in range(12)]
+    assert len(at) == 12 * 16
+    poisson_alone = poisson([BURSTS, BACKGROUND], 30, 1)
+    # Another class's arrivals do not change with how this one comes.
+    assert_array_equal(schedule.at[schedule.class_index == 1], poisson_alone.at[poisson_alone.class_index == 1])
+
+
+def test_constant_arrivals_are_even_and_two_classes_do_not_come_together():
+    loads = [ClassLoad(name, 20, arrivals="constant") for name in ("a", "b")]
+    schedule = drawn(loads, 10, 7, [1, 1])
+    first, second = (schedule.at[schedule.class_index == index] / SECOND for index in (0, 1))
+    for at in (first, second):
+        assert len(at) == pytest.approx(200, abs=1)
+        assert np.diff(at) == pytest.approx(0.05)
+    assert abs(first[0] - second[0]) > 1e-4
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS)
+def test_no_rate_means_no_request_and_a_seed_the_same_ones(arrivals):
+    silent = ClassLoad("silent", 0, arrivals=arrivals, burst_size=2)
+    loads = [silent, ClassLoad("x", 5, arrivals=arrivals, burst_size=2)]
+    first, second = (drawn(loads, 10, 3, [1, 4]) for _ in range(2))
+    assert (first.class_index == 1).all()
+    assert len(first)
+    for one, other in zip(columns(first), columns(second), strict=True):
+        assert_array_equal(one, other)
+    assert ((first.at >= 0) & (first.at < first.duration)).all()
+
+
+def test_a_recording_is_replayed_as_it_is_and_ends_with_the_run():
+    times = [np.array([0.5, 1.0, 3.5]), np.array([0.75])]
+    schedule = recorded(["a", "b"], times, [np.array([0, 2, 1]), np.array([4])], 3.0)
+    assert (schedule.at / SECOND).tolist() == [0.5, 0.75, 1.0]
+    assert schedule.class_index.tolist() == [0, 1, 0]
+    assert schedule.payload.tolist() == [0, 4, 2]
+    assert schedule.duration == 3 * SECOND

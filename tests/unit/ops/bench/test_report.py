@@ -128,7 +128,7 @@ def test_the_command_in_the_file_runs_it_again_and_names_no_folder_of_this_machi
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(result_file, "check_writable", lambda path: None)
     monkeypatch.setattr(result_file, "write", lambda path, document: written.append(document["command"]))
-    monkeypatch.setattr(experiment, "run", lambda scenario, seed, progress: results(scenario=scenario, seed=seed))
+    monkeypatch.setattr(experiment, "run", lambda plan, progress: results(plan.scenario, seed=plan.seed))
     for base in (folder, tmp_path / folder):
         options = ["--arms=router,levels", "--rounds", "3", "--duration=2.5", "--seed", "0"]
         assert command.main(["overload", f"--json={os.path.join(base, 'x.json')}", *options]) == 0

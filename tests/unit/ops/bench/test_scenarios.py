@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import re
+
 import pytest
 from priority_router.config import parse_policy
 from priority_router.ops.bench.aims import ALL, Metric, step_name
@@ -6,6 +8,8 @@ from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
     batching_block,
+    executor_batching,
+    known,
     policy_text,
     routes,
     write_repository,
@@ -30,7 +34,6 @@ def test_a_scenario_is_one_kind_of_load_on_known_arms(scenario):
 @every_scenario
 def test_aims_speak_of_arms_and_classes_that_exist(scenario):
     names = {load.name for load in scenario.loads} | {step_name(number) for number in scenario.in_flight} | {ALL}
-    assert scenario.aims
     for aim in scenario.aims:
         assert set(aim.arms) <= set(scenario.arms)
         metrics = [metric for metric in (aim.metric, aim.base) if isinstance(metric, Metric)]
@@ -44,19 +47,21 @@ def test_the_floor_is_half_a_batch_and_ones_own():
 
 @every_scenario
 def test_open_loads_exceed_the_capacity(scenario):
-    if scenario.loads:
+    if scenario.loads and scenario.name not in ("below", "no-contention", "large"):
         assert sum(load.rate for load in scenario.loads) > scenario.executor.rows_per_s
 
 
 def test_a_run_of_everything_is_bounded():
-    assert sum(map(estimated_seconds, SCENARIOS.values())) < 40 * 60
+    assert sum(map(estimated_seconds, SCENARIOS.values())) < 100 * 60
     assert max(map(estimated_seconds, SCENARIOS.values())) < 10 * 60
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("arm", [arm for arm in ARMS.values() if arm.mode], ids=lambda arm: arm.name)
 def test_the_policies_of_the_arms(arm, shared):
-    policy = parse_policy(policy_text(arm.mode, EXECUTOR, SHAPE, LEVELS, shared))
+    policy = parse_policy(policy_text(arm.mode, EXECUTOR, SHAPE, known(arm, LEVELS), shared))
+    names = [BACKGROUND] if arm.name == "router-one-class" else [ONLINE, BACKGROUND]
+    assert [one.name for one in policy.scheduling.classes] == names
     assert policy.mode.value == arm.mode
     assert policy.default_class == BACKGROUND
     assert policy.guard_executor is not shared
@@ -86,6 +91,34 @@ def test_every_level_has_a_policy():
     )
 
 
+LIMITS = {ONLINE: {"max_queue_size": 7}, BACKGROUND: {"default_timeout_microseconds": 9000, "timeout_action": "DELAY"}}
+
+
+@pytest.mark.parametrize(
+    ("arm", "levels", "shared"),
+    [
+        ("levels", ["max_queue_size: 7", "default_timeout_microseconds: 9000 timeout_action: DELAY"], None),
+        ("flat-levels", ["max_queue_size: 7", "default_timeout_microseconds: 9000 timeout_action: DELAY"], None),
+        ("flat", [], "default_timeout_microseconds: 9000 timeout_action: DELAY"),
+        ("router", ["", ""], None),
+        ("router-plain", [], None),
+    ],
+)
+def test_limits_hold_on_every_arm_and_are_the_routers_where_there_is_one(arm, levels, shared):
+    block = executor_batching(ARMS[arm], LEVELS, LIMITS)
+    assert re.findall(r"value {( | [^}]* )}", block) == [f" {words} " if words else " " for words in levels]
+    assert ("default_queue_policy" in block) is (shared is not None)
+    assert f"default_queue_policy {{ {shared} }}" in block or shared is None
+    if ARMS[arm].mode:
+        policy = parse_policy(policy_text(ARMS[arm].mode, EXECUTOR, SHAPE, LEVELS, False, LIMITS))
+        online, background = policy.scheduling.classes
+        assert (online.max_queue_size, background.default_timeout) == (7, 9_000_000)
+
+
+def test_an_empty_limit_of_a_flat_executor_is_none():
+    assert executor_batching(ARMS["flat"], LEVELS, {ONLINE: {"max_queue_size": 7}}) == "dynamic_batching { }"
+
+
 def test_who_calls_whom():
     direct = routes(ARMS["levels"], LEVELS)
     assert (direct[ONLINE].model, direct[ONLINE].parameters) == (EXECUTOR, {"priority": 1})
@@ -97,6 +130,10 @@ def test_who_calls_whom():
         (ONLINE, "router", ONLINE),
         (BACKGROUND, "router", BACKGROUND),
     }
+    lowest = routes(ARMS["flat-levels"], LEVELS)
+    assert {(route.model, route.parameters, route.class_name) for route in lowest.values()} == {(EXECUTOR, None, None)}
+    one = routes(ARMS["router-one-class"], LEVELS)
+    assert {(route.model, route.parameters, route.class_name) for route in one.values()} == {("router", None, None)}
     shared = routes(ARMS["router-plain"], LEVELS, [BACKGROUND])
     assert shared[ONLINE].model == "router"
     assert (shared[BACKGROUND].model, shared[BACKGROUND].parameters) == (EXECUTOR, None)

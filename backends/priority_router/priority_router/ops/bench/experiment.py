@@ -1,39 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a scenario: every arm in every round, on a server of its own, against the same arrivals.
-
-A server lives for one arm and round: an overloaded arm leaves a backlog behind that no later one should pay for, and
-idle servers would share the cores with the one that is measured.
-"""
+"""Runs a scenario: every arm in every round, against the same arrivals."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Final
 
 from priority_router.core.values import SECOND
-from priority_router.errors import PriorityRouterError
+from priority_router.errors import PriorityRouterError, SetupError
 from priority_router.ops import command_line
-from priority_router.ops.bench import details, executor_stats, load
+from priority_router.ops.bench import details, executor_stats, load, traffic
 from priority_router.ops.bench.aims import Verdict, judge, step_name
-from priority_router.ops.bench.arms import ARMS, EXECUTOR, Arm, routes, write_repository
-from priority_router.ops.bench.arrivals import Schedule, poisson
+from priority_router.ops.bench.arms import ARMS, Arm
+from priority_router.ops.bench.arrivals import Schedule
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.progress import Listener
 from priority_router.ops.bench.requests import Requests, by_class
 from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
-from priority_router.ops.loads import LEVELS, ONLINE
-from priority_router.ops.server import Server
+from priority_router.ops.bench.traffic import Trace
+from priority_router.ops.bench.venue import Venue
 
-PAYLOAD = {"X": np.ones((1, 4), dtype=np.float32)}
-"""Of every request: one row for the sleeping executor."""
-
-Progress = Callable[[str], None]
+RATE_OF_A_PROCESS: Final = 4000.0
+"""Requests per second that one client process sends without being late; in a closed loop it reached 14,000."""
 
 
 @dataclass(slots=True)
@@ -79,27 +71,53 @@ class Results:
         return judge(self.scenario.aims, self.rounds)
 
 
-def run(scenario: Scenario, seed: int, progress: Progress, samples: int = details.DEFAULT_SAMPLES) -> Results:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a scenario is run.
+
+    Attributes:
+        scenario: what is run.
+        seed: with the round's number it gives the arrivals of that round.
+        venue: where.
+        samples: requests of each class, arm and round that are told one by one.
+        processes: of the client; 0 = as many as the load needs.
+        trace: what is replayed in place of drawn arrivals.
+    """
+
+    scenario: Scenario
+    seed: int
+    venue: Venue
+    samples: int = details.DEFAULT_SAMPLES
+    processes: int = 0
+    trace: Trace | None = None
+
+
+def run(plan: Plan, progress: Listener) -> Results:
     """Runs a scenario to its end or until Ctrl-C, which keeps what is complete.
 
     Args:
-        scenario: what to run.
-        seed: with the round's number it gives the arrivals of that round.
-        progress: told in one line what happens now.
-        samples: requests of each class, arm and round that are told one by one.
+        plan: what is run, and how.
+        progress: told what happens; a step is an arm in a round.
 
     Raises:
-        PriorityRouterError: a server could not be started, or the load not be generated.
+        PriorityRouterError: a server could not be started, no arm be run, or the load not be generated.
     """
-    results = Results(scenario, seed, samples)
+    venue = plan.venue
+    dropped = venue.refused(plan.scenario.arms)
+    arms = [name for name in plan.scenario.arms if name not in dropped]
+    results = Results(plan.scenario, plan.seed, plan.samples, dropped=dropped, url=venue.url)
+    if not arms:
+        raise SetupError(f"no arm can be run: {'; '.join(f'{name}: {reason}' for name, reason in dropped.items())}")
+    for name, reason in dropped.items():
+        progress.say(f"without {name}: {reason}")
     try:
-        for number in range(scenario.rounds):
+        for number in range(plan.scenario.rounds):
             results.rounds.append({})
             results.details.append({})
             results.requests.append({})
-            for name in _rotated(scenario.arms, number):
-                progress(f"round {number + 1} of {scenario.rounds}: {name}")
-                measured = _run_arm(scenario, ARMS[name], seed, number, results)
+            for name in _rotated(arms, number):
+                progress.step(f"round {number + 1} of {plan.scenario.rounds}: {name}")
+                measured = _run_arm(plan, ARMS[name], number, results)
                 results.requests[number][name] = measured.requests
                 results.details[number][name] = measured.details
                 results.rounds[number][name] = measured.summary
@@ -124,35 +142,36 @@ def _rotated(arms: Sequence[str], by: int) -> list[str]:
     return [*arms[by:], *arms[:by]]
 
 
-def _run_arm(scenario: Scenario, arm: Arm, seed: int, number: int, results: Results) -> _Measured:
-    with tempfile.TemporaryDirectory(prefix="priority-router-bench-") as folder:
-        repository = Path(folder) / "models"
-        repository.mkdir()
-        write_repository(repository, arm, scenario.executor, LEVELS, shared=bool(scenario.direct))
-        try:
-            with Server(repository, hooks=arm.hooks, log=Path(folder) / "server.log") as server:
-                results.triton = executor_stats.get_json(server.http, "/v2")["version"]
-                target = Target(server.http, routes(arm, LEVELS, scenario.direct), [PAYLOAD])
-                return _measure_arm(scenario, target, seed, number, results.samples)
-        except PriorityRouterError as error:
-            raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
+def _run_arm(plan: Plan, arm: Arm, number: int, results: Results) -> _Measured:
+    scenario = plan.scenario
+    try:
+        with plan.venue.stage(arm) as stage:
+            results.triton = stage.triton
+            choices = traffic.variants(scenario, plan.trace, plan.venue.payloads)
+            target = Target(stage.address, stage.routes, plan.venue.payloads(1), stage.outputs, choices)
+            if scenario.in_flight:
+                return _closed_steps(scenario, target, plan.samples)
+            schedule = traffic.schedule(scenario, plan.trace, choices, plan.seed, number)
+            summary, ledger = measure(
+                target,
+                schedule,
+                executor=stage.executor,
+                instances=scenario.executor.instances,
+                warmup_s=scenario.warmup_seconds,
+                settle=[scenario.urgent],
+                grace_s=scenario.grace_seconds,
+                processes=plan.processes or processes_for(schedule),
+                queue_time=True,
+            )
+            return _measured(scenario, summary, ledger, plan.samples)
+    except PriorityRouterError as error:
+        raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
 
 
-def _measure_arm(scenario: Scenario, target: Target, seed: int, number: int, samples: int) -> _Measured:
-    if scenario.in_flight:
-        return _closed_steps(scenario, target, samples)
-    schedule = poisson(scenario.loads, scenario.warmup_seconds + scenario.seconds, (seed, number))
-    summary, ledger = measure(
-        target,
-        schedule,
-        executor=EXECUTOR,
-        instances=scenario.executor.instances,
-        warmup_s=scenario.warmup_seconds,
-        settle=[ONLINE],
-        grace_s=scenario.grace_seconds,
-        queue_time=True,
-    )
-    return _measured(scenario, summary, ledger, samples)
+def processes_for(schedule: Schedule) -> int:
+    """Client processes that a schedule needs."""
+    rate = len(schedule) / (schedule.duration / SECOND)
+    return max(1, math.ceil(rate / RATE_OF_A_PROCESS))
 
 
 def _measured(scenario: Scenario, summary: RoundSummary, ledger: Ledger, samples: int) -> _Measured:
@@ -210,19 +229,20 @@ def measure(
 def _closed_steps(scenario: Scenario, target: Target, samples: int) -> _Measured:
     """Runs the closed-loop steps one after the other; in all three forms they stand where classes do."""
     parts: dict[str, _Measured] = {}
+    urgent = scenario.urgent
     for in_flight in scenario.in_flight:
         duration = scenario.warmup_seconds + scenario.seconds
-        with load.begin_closed(target, ONLINE, in_flight, duration) as running:
+        with load.begin_closed(target, urgent, in_flight, duration) as running:
             ledger = running.result()
         summary = summarise(ledger, scenario.warmup_seconds)
         parts[step_name(in_flight)] = _measured(scenario, summary, ledger, samples)
     last = list(parts.values())[-1]
     summary = replace(
         last.summary,
-        classes={name: part.summary.classes[ONLINE] for name, part in parts.items()},
+        classes={name: part.summary.classes[urgent] for name, part in parts.items()},
         client_cpu=max(part.summary.client_cpu for part in parts.values()),
         late_max_ms=max(part.summary.late_max_ms for part in parts.values()),
         failures=[failure for part in parts.values() for failure in part.summary.failures],
     )
-    told = {**last.details, "classes": {name: part.details["classes"][ONLINE] for name, part in parts.items()}}
-    return _Measured(summary, told, {name: part.requests[ONLINE] for name, part in parts.items()})
+    told = {**last.details, "classes": {name: part.details["classes"][urgent] for name, part in parts.items()}}
+    return _Measured(summary, told, {name: part.requests[urgent] for name, part in parts.items()})

@@ -12,9 +12,9 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -34,10 +34,27 @@ from priority_router.ops.bench.wire import Outcome, Route, Tensor
 # Between the last process being ready and the first arrival: time for the parent to tell all of them.
 _LEAD_NS = SECOND // 5
 _READY_SECONDS = 60.0
+_IDS_PER_PROCESS = 10**12
+
+TENANT_PARAMETER = "tenant"
+"""The request parameter that a router reads a tenant from."""
 
 
 class LoadError(PriorityRouterError):
     """The load could not be generated; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """A request as a class may send it.
+
+    Attributes:
+        inputs: by name.
+        tenant: the request's parameter of that name; empty: none.
+    """
+
+    inputs: Mapping[str, Tensor]
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +66,28 @@ class Target:
         routes: class name to model and marking.
         payloads: prepared inputs, by input name; a schedule's ``payload`` points into them. At least one.
         outputs: outputs to ask for; empty asks for all.
+        variants: of a class that has requests of its own, in place of ``payloads``.
     """
 
     address: str
     routes: Mapping[str, Route]
     payloads: Sequence[Mapping[str, Tensor]]
     outputs: Sequence[str] = ()
+    variants: Mapping[str, Sequence[Variant]] = field(default_factory=dict)
+
+    def choices(self, name: str) -> Sequence[Variant]:
+        """What a class's ``payload`` in a schedule points into."""
+        return self.variants.get(name) or [Variant(inputs) for inputs in self.payloads]
+
+    def encoded(self, name: str, *, identified: bool) -> list[bytes]:
+        """The requests that a class chooses from."""
+        found = []
+        for choice in self.choices(name):
+            route = self.routes[name]
+            if choice.tenant:
+                route = replace(route, parameters={**(route.parameters or {}), TENANT_PARAMETER: choice.tenant})
+            found.append(wire.encode(self.address, route, choice.inputs, self.outputs, identified=identified))
+        return found
 
     def host_port(self) -> tuple[str, int]:
         """The address in its two parts."""
@@ -63,12 +96,13 @@ class Target:
 
     def rows(self, schedule: Schedule) -> NDArray[np.int64]:
         """[n] rows of each request: the length of its first input's first axis, 1 without a batch axis."""
-        batched = [self.routes[name].batched for name in schedule.classes]
-        table = np.array(
-            [[len(next(iter(inputs.values()))) if axis else 1 for inputs in self.payloads] for axis in batched],
-            dtype=np.int64,
-        )
-        return table[schedule.class_index, schedule.payload]
+        found = np.ones(len(schedule), dtype=np.int64)
+        for index, name in enumerate(schedule.classes):
+            if self.routes[name].batched:
+                table = np.array([len(next(iter(one.inputs.values()))) for one in self.choices(name)], dtype=np.int64)
+                own = schedule.class_index == index
+                found[own] = table[schedule.payload[own]]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +115,28 @@ class _Job:
     grace: int = 0
     in_flight: int = 0
     queue_time: bool = False
+    first_id: int = 0
+
+
+class _Requests(Sequence[bytes]):
+    """The requests of a schedule, each with its own id where there is a place for one."""
+
+    def __init__(self, encoded: Sequence[Sequence[bytes]], schedule: Schedule, first_id: int) -> None:
+        self._parts = [[one.partition(wire.ID_PLACE) for one in of_class] for of_class in encoded]
+        self._chosen = list(zip(schedule.class_index.tolist(), schedule.payload.tolist(), strict=True))
+        self._first = first_id
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def __getitem__(self, index: Any) -> Any:
+        of_class, place = self._chosen[index]
+        head, mark, tail = self._parts[of_class][place]
+        return head + self.id_of(index) + tail if mark else head
+
+    def id_of(self, index: int) -> bytes:
+        """The id of a request."""
+        return b"%016d" % (self._first + index)
 
 
 @dataclass(slots=True)
@@ -88,6 +144,7 @@ class _Record:
     """A ledger while it is being written, in lists because single items are written to them fastest."""
 
     queue_time: bool
+    id_of: Callable[[int], bytes] | None = None
     sent: list[int] = field(default_factory=list)
     done: dict[int, int] = field(default_factory=dict)
     outcome: dict[int, Outcome] = field(default_factory=dict)
@@ -100,14 +157,16 @@ class _Record:
         if status not in (0, 200):
             text = wire.error_text(reply)
         outcome = wire.classify(status, text)
+        if self.queue_time and outcome is Outcome.SUCCESS:
+            request_id, waited = wire.identified_int64(reply, QUEUE_OUTPUT)
+            if self.id_of is not None and request_id != self.id_of(index).decode():
+                outcome, text = Outcome.OTHER, "the reply carries the id of another request, or none"
+            elif waited is not None:
+                self.queue_us[index] = waited
         self.done[index] = now
         self.outcome[index] = outcome
         if outcome is Outcome.OTHER:
             self.failures[status, text] += 1
-        elif self.queue_time and outcome is Outcome.SUCCESS:
-            waited = wire.int64_output(reply, QUEUE_OUTPUT)
-            if waited is not None:
-                self.queue_us[index] = waited
 
 
 class Running:
@@ -166,14 +225,21 @@ def begin(
         settle: after the last arrival wait until all requests of these classes have a reply; None means all classes.
         grace_s: how many seconds to wait for that at most. What has no reply then is UNANSWERED.
         processes: generator processes that share the schedule.
-        queue_time: also read the router's own queue time from the replies.
+        queue_time: also read the router's own queue time from the replies, each found by the id of its request.
 
     Raises:
         LoadError: a process did not start.
     """
     names = schedule.classes if settle is None else tuple(settle)
     jobs = [
-        _Job(target, schedule.share(part, processes), names, int(grace_s * SECOND), queue_time=queue_time)
+        _Job(
+            target,
+            schedule.share(part, processes),
+            names,
+            int(grace_s * SECOND),
+            queue_time=queue_time,
+            first_id=part * _IDS_PER_PROCESS,
+        )
         for part in range(processes)
     ]
     with _started(jobs) as running:
@@ -228,11 +294,7 @@ def _work(job: _Job, pipe: Connection) -> None:
     """Body of a generator process: prepare, say so, take the start time, run, hand over the ledger."""
     try:
         raise_descriptor_limit()
-        host = job.target.address
-        encoded = [
-            [wire.encode(host, job.target.routes[name], inputs, job.target.outputs) for inputs in job.target.payloads]
-            for name in job.schedule.classes
-        ]
+        encoded = [job.target.encoded(name, identified=job.queue_time) for name in job.schedule.classes]
         # The cycle collector's pauses would show as late sends; a run makes no cycles worth collecting.
         gc.collect()
         gc.freeze()
@@ -248,7 +310,8 @@ def _work(job: _Job, pipe: Connection) -> None:
 
 def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
     schedule = job.schedule
-    record = _Record(job.queue_time, sent=[-1] * len(schedule))
+    requests = _Requests(encoded, schedule, job.first_id)
+    record = _Record(job.queue_time, requests.id_of, sent=[-1] * len(schedule))
     watched = {schedule.classes.index(name) for name in job.settle}
     classes = schedule.class_index.tolist()
     open_count = sum(index in watched for index in classes)
@@ -267,7 +330,6 @@ def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
             cpu_at_end.append(time.process_time())
         return open_count == 0 or now >= end + job.grace
 
-    requests = [encoded[c][p] for c, p in zip(classes, schedule.payload.tolist(), strict=True)]
     client = Client(*job.target.host_port(), record.sent, on_end)
     cpu = time.process_time()
     open_loop(client, (schedule.at + start).tolist(), requests, end, settled)

@@ -4,11 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
-from priority_router.ops.loads import FAST, LEVELS, LINEAR, ONLINE, OVERLOAD, SHARED, ClassLoad, ExecutorShape, Load
+from priority_router.ops.loads import (
+    BELOW,
+    FAST,
+    LEVELS,
+    LINEAR,
+    ONLINE,
+    ONLINE_OVERLOAD,
+    OVERLOAD,
+    QUIET,
+    SHARED,
+    ClassLoad,
+    ExecutorShape,
+    Load,
+)
 
 COMPARED: tuple[str, ...] = ("flat", "levels", "levels+hooks", "router", "router-plain")
 """What is run unless told otherwise: from what most servers have today to the router in both modes."""
@@ -32,6 +45,8 @@ class Scenario:
         aims: what is expected.
         arms: in the order in which the first round runs them.
         levels: class to level, 1 the most urgent.
+        class_keys: by class further keys of its ``[[class]]`` in the policies; limits among them hold on every arm.
+        trace: a file of recorded requests that is replayed in place of drawn ones; empty: none.
     """
 
     name: str
@@ -47,6 +62,14 @@ class Scenario:
     aims: tuple[Aim, ...] = ()
     arms: tuple[str, ...] = COMPARED
     levels: Mapping[str, int] = field(default_factory=lambda: LEVELS)
+    class_keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trace: str = ""
+
+    @property
+    def urgent(self) -> str:
+        """The most urgent class that sends anything."""
+        sending = [load.name for load in self.loads if load.rate > 0] or list(self.levels)
+        return min(sending, key=lambda name: self.levels[name])
 
     @property
     def targets(self) -> dict[str, float | None]:
@@ -77,9 +100,12 @@ AIMS: Mapping[str, tuple[Aim, ...]] = {
 """What the router is expected to reach, by scenario."""
 
 
-def _open_loop(name: str, load: Load, **times: Any) -> Scenario:
-    executor, classes = load.executor, load.classes
-    return Scenario(name, _meaning(load), executor, classes, direct=load.direct, aims=AIMS[name], **times)
+def _open_loop(name: str, load: Load, words: str = "", **changes: Any) -> Scenario:
+    """A scenario of a load; ``online`` and ``background`` among the changes are those of that class's load."""
+    of_class = {one: changes.pop(one, {}) for one in LEVELS}
+    classes = tuple(replace(one, **of_class[one.name]) for one in load.classes if one.rate > 0)
+    meaning = _meaning(load) + words
+    return Scenario(name, meaning, load.executor, classes, direct=load.direct, aims=AIMS.get(name, ()), **changes)
 
 
 def _closed_loop(name: str, executor: ExecutorShape, in_flight: tuple[int, ...], **times: Any) -> Scenario:
@@ -92,7 +118,7 @@ def _meaning(load: Load) -> str:
     executor = load.executor
     costs = ((executor.batch_us, "batch"), (executor.row_us, "row"))
     times = " and ".join(f"{cost / 1e3:g} ms per {unit}" for cost, unit in costs if cost)
-    rates = " and ".join(f"{one.name} {one.rate:g}" for one in load.classes)
+    rates = " and ".join(f"{one.name} {one.rate:g}" for one in load.classes if one.rate > 0)
     words = f"{times}, up to {executor.max_batch_size} rows; {rates} rows/s, {load.demand:.2f} times the capacity"
     direct = "".join(f"; {name} calls the executor directly, at its default level" for name in load.direct)
     return words + direct
@@ -106,7 +132,29 @@ SCENARIOS: Mapping[str, Scenario] = {
         _open_loop("fast", FAST, seconds=15.0, warmup_seconds=4.0),
         # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
         _open_loop("shared", SHARED, grace_seconds=45.0, arms=COMPARED[1:]),
-        _closed_loop("overhead", ExecutorShape(0, 0, max_batch_size=32), (1, 64), seconds=5.0, warmup_seconds=1.0),
+        _open_loop("below", BELOW),
+        _open_loop(
+            "burst",
+            replace(OVERLOAD, online=8),
+            "; online comes 16 at once, into the backlog",
+            online={"arrivals": "burst", "burst_size": 16, "burst_start_s": 1.0},
+        ),
+        _open_loop(
+            "large",
+            replace(LINEAR, background=224),
+            "; background comes in requests of a whole batch",
+            background={"rows": 8, "rate": 28},
+        ),
+        _open_loop("online-overload", ONLINE_OVERLOAD),
+        _open_loop("no-contention", QUIET),
+        _closed_loop(
+            "overhead",
+            ExecutorShape(0, 0, max_batch_size=32),
+            (1, 64),
+            seconds=5.0,
+            warmup_seconds=1.0,
+            arms=(*COMPARED, "router-one-class"),
+        ),
     )
 }
 

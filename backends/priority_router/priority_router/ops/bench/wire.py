@@ -11,7 +11,7 @@ import enum
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,13 @@ class Route:
     batched: bool = True
 
 
-def encode(host: str, route: Route, inputs: Mapping[str, Tensor], outputs: Sequence[str] = ()) -> bytes:
+ID_PLACE: Final = b"0" * 16
+"""Stands for the id in an encoded request that is to have one."""
+
+
+def encode(
+    host: str, route: Route, inputs: Mapping[str, Tensor], outputs: Sequence[str] = (), *, identified: bool = False
+) -> bytes:
     """Encodes one inference request with all tensors in binary form.
 
     Args:
@@ -95,6 +101,7 @@ def encode(host: str, route: Route, inputs: Mapping[str, Tensor], outputs: Seque
         route: model and marking.
         inputs: arrays as the model takes them; dtype object or str is sent as BYTES.
         outputs: names to ask for; empty asks for whatever the model returns.
+        identified: the request has an id, for which ``ID_PLACE`` stands once.
 
     Returns:
         The complete HTTP/1.1 request.
@@ -119,7 +126,8 @@ def encode(host: str, route: Route, inputs: Mapping[str, Tensor], outputs: Seque
                 "parameters": {"binary_data_size": len(data)},
             }
         )
-    document: dict[str, object] = {"inputs": described}
+    document: dict[str, object] = {"id": ID_PLACE.decode()} if identified else {}
+    document["inputs"] = described
     if outputs:
         document["outputs"] = [{"name": name, "parameters": {"binary_data": True}} for name in outputs]
         document["parameters"] = dict(route.parameters or {})
@@ -203,14 +211,25 @@ def classify(status: int, text: str) -> Outcome:
 
 def int64_output(reply: bytes | bytearray, name: str) -> int | None:
     """First value of a binary INT64 output of a complete successful reply; None where the reply has no such output."""
+    return identified_int64(reply, name)[1]
+
+
+def identified_int64(reply: bytes | bytearray, name: str) -> tuple[str, int | None]:
+    """The id that a complete successful reply carries, empty without one, and `int64_output`."""
     end = reply.find(b"\r\n\r\n")
     json_length = _header(bytes(reply[:end]), b"inference-header-content-length")
+    at = end + 4 + json_length if json_length is not None else len(reply)
+    try:
+        document = json.loads(bytes(reply[end + 4 : at]))
+    except ValueError:
+        return "", None
+    request_id = str(document.get("id", ""))
     if json_length is None:
-        return None
-    at = end + 4 + json_length
-    for output in json.loads(bytes(reply[end + 4 : at])).get("outputs", ()):
+        return request_id, None
+    for output in document.get("outputs", ()):
         size = output.get("parameters", {}).get("binary_data_size", 0)
         if output["name"] == name:
-            return int.from_bytes(reply[at : at + 8], "little", signed=True) if size >= 8 else None
+            value = int.from_bytes(reply[at : at + 8], "little", signed=True) if size >= 8 else None
+            return request_id, value
         at += size
-    return None
+    return request_id, None
