@@ -63,7 +63,8 @@ def _of_arm(results: Results, name: str) -> list[str]:
     busiest = max(summary.client_cpu / summary.processes for summary in summaries)
     if results.scenario.loads and busiest > MOST_CPU:
         found.append(f"{name}: a generator process used {busiest:.0%} of a core; give it more with --processes")
-    for class_name in summaries[0].classes:
+    judged = [results.scenario.urgent] if results.scenario.loads else list(summaries[0].classes)
+    for class_name in judged:
         outcomes = [summary.classes[class_name].outcomes for summary in summaries]
         fewest = min(one[Outcome.SUCCESS.label] for one in outcomes)
         if fewest < MIN_SAMPLES_FOR_P99:
