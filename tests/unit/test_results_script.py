@@ -4,6 +4,7 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from priority_router.ops import result_file
@@ -68,7 +69,7 @@ def document_with(root, name, inside="old\n"):
 def test_results_of_the_form_before_are_read(results, tmp_path):
     """Their loads had fewer keys, and some arms were not there yet."""
     scenario = json.loads(json.dumps(asdict(SCENARIOS["overload"])))
-    old = {
+    old: dict[str, Any] = {
         "loads": [{"name": one["name"], "rate": one["rate"]} for one in scenario["loads"]],
         "arms": ["levels", "levels+hooks", "router", "router-plain"],
     }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from typing import Any
 
 import pytest
 from priority_router.config import parse_policy
@@ -91,7 +92,10 @@ def test_every_level_has_a_policy():
     )
 
 
-LIMITS = {ONLINE: {"max_queue_size": 7}, BACKGROUND: {"default_timeout_microseconds": 9000, "timeout_action": "DELAY"}}
+LIMITS: dict[str, dict[str, Any]] = {
+    ONLINE: {"max_queue_size": 7},
+    BACKGROUND: {"default_timeout_microseconds": 9000, "timeout_action": "DELAY"},
+}
 
 
 @pytest.mark.parametrize(
