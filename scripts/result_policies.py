@@ -24,6 +24,11 @@ def policies() -> Document:
     return read("policies.json", "scripts/measure_policies.py", result_file.POLICIES_SCHEMA)
 
 
+def memory() -> Document:
+    """What scripts/measure_memory.py wrote."""
+    return read("memory.json", "scripts/measure_memory.py", result_file.MEMORY_SCHEMA)
+
+
 def chart_section(name: str) -> Iterator[str]:
     """The chart of a policy, with what it shows in words and what was simulated."""
     document = policy_charts()

@@ -149,5 +149,13 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
         ),
         Sentence("in `fast` the router serves {percent} % of the rows/s of `levels+hooks`.", values.fast_rows),
     ),
+    "docs/policies.md": (
+        Sentence(
+            "on the embedded server {least} to {most} times its input bytes, with inputs of {small} KiB to {large} MiB "
+            "over HTTP and gRPC, most of it tritonserver's own copy. A full queue thus takes up to {in_all} times the "
+            "limit",
+            values.held_memory,
+        ),
+    ),
 }
 """All of them, by document."""

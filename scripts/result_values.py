@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import result_policies
 import result_tables
 from priority_router.ops.bench.table import short
 from priority_router.ops.loads import BACKGROUND, ONLINE
@@ -282,3 +283,19 @@ def dispatch_behind_a_router() -> Values:
     )
     hold(routed < direct / 100, "with the router in front hardly a wait for an instance is left to cut")
     return {}
+
+
+def held_memory() -> Values:
+    """docs/policies.md: what Triton holds of requests that wait in a router, beside the router's copies."""
+    document = result_policies.memory()
+    runs = [one for by_size in document["times_of_inputs"].values() for one in by_size.values()]
+    totals = [sum(one.values()) for one in runs]
+    hold(all(one["server"] > sum(one.values()) / 2 for one in runs), "most of it is tritonserver's own copy")
+    sizes = [int(size) for size in document["waiting"]]
+    return {
+        "least": f"{min(totals):.1f}",
+        "most": f"{max(totals):.1f}",
+        "small": f"{min(sizes) // 1024}",
+        "large": f"{max(sizes) // 1024**2}",
+        "in_all": f"{1 + max(totals):.1f}",
+    }

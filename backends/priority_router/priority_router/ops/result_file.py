@@ -30,6 +30,9 @@ CHARTS_SCHEMA: Final = "priority-router-policy-charts/1"
 POLICIES_SCHEMA: Final = "priority-router-policies/1"
 """Likewise of scripts/measure_policies.py."""
 
+MEMORY_SCHEMA: Final = "priority-router-memory/1"
+"""Likewise of scripts/measure_memory.py."""
+
 _NUMBERS: Final = re.compile(r"\[\n([\s\d.,eE+nul-]*?)\n\s*\]")
 
 
