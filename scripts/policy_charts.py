@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import chart_svg
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import MILLISECOND, SECOND, Order, Request, SchedulingPolicy, TrafficClass
+from priority_router.core.values import MILLISECOND, SECOND, FairBy, Order, Request, SchedulingPolicy, TrafficClass
 from priority_router.errors import Outcome
 from priority_router.ops import command_line, result_file
 from priority_router.ops.simulate.arrivals import Stream, rows_up_to, traffic
@@ -70,25 +70,31 @@ class Run:
     Attributes:
         simulation: as it ended.
         until: ns at which the last request arrived.
+        tenants: whom each request was for.
         taken: ns that the executor ran rows of each class.
         rows: rows that the executor finished, by class.
     """
 
     simulation: Simulation
     until: int
+    tenants: Sequence[str]
     taken: Mapping[str, float]
     rows: Mapping[str, int]
 
-    def numbers(self, class_name: str) -> list[int]:
-        """Requests of a class that are counted."""
+    def numbers(self, class_name: str, tenant: str | None = None) -> list[int]:
+        """Requests of a class that are counted, or of one tenant in it."""
         sim = self.simulation
-        counted = zip(sim.class_names, sim.arrived, strict=True)
-        return [number for number, (name, at) in enumerate(counted) if name == class_name and at >= WARM_UP]
+        counted = enumerate(zip(sim.class_names, self.tenants, sim.arrived, strict=False))  # some may not have arrived
+        return [
+            number
+            for number, (name, whom, at) in counted
+            if name == class_name and tenant in (None, whom) and at >= WARM_UP
+        ]
 
-    def latency_ms(self, class_name: str, share: float) -> float:
+    def latency_ms(self, class_name: str, share: float, tenant: str | None = None) -> float:
         """Percentile of the time from arrival to answer, of those that were answered; a whole number of ms."""
         sim = self.simulation
-        answered = [n for n in self.numbers(class_name) if sim.outcomes[n] is Outcome.SUCCESS]
+        answered = [n for n in self.numbers(class_name, tenant) if sim.outcomes[n] is Outcome.SUCCESS]
         ordered = sorted(sim.answered[number] - sim.arrived[number] for number in answered)
         return round(percentile(ordered, share) / MS)
 
@@ -117,7 +123,8 @@ def play(
     """One run of these streams on one executor instance of ``rows`` rows; ``keys`` are the policy's."""
     until = SECONDS * SECOND
     policy = SchedulingPolicy(tuple(classes), max_batch_size=rows, **keys)
-    simulation = Simulation(make(policy), Setup(ExecutorShape(1, rows), times), traffic(streams, SEED, until), SEED)
+    arrivals = list(traffic(streams, SEED, until))
+    simulation = Simulation(make(policy), Setup(ExecutorShape(1, rows), times), arrivals, SEED)
     taken: dict[str, float] = {}
     finished: dict[str, int] = {}
     ended = simulation.executor.on_batch_end
@@ -134,7 +141,7 @@ def play(
 
     simulation.executor.on_batch_end = note
     simulation.run(until)
-    return Run(simulation, until, taken, finished)
+    return Run(simulation, until, [each.tenant for each in arrivals], taken, finished)
 
 
 def percent(share: float) -> str:
@@ -143,7 +150,7 @@ def percent(share: float) -> str:
 
 
 def line(name: str, values: Sequence[float], ink: int = 0) -> dict[str, Any]:
-    """One line of a panel; ``ink`` is 1 for class background, and for an order by deadline."""
+    """One line of a panel; ``ink`` is 1 for class background, and for the policy beside none."""
     return {"name": name, "ink": ink, "y": list(values)}
 
 
@@ -253,6 +260,35 @@ def min_share() -> dict[str, Any]:
     )
 
 
+def fair_by() -> dict[str, Any]:
+    """What one tenant that sends ever more costs another, and what that one pays then."""
+    modest, greedy = 0.3, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    capacity = SECOND / SINGLE.base
+    runs: dict[FairBy, list[Run]] = {}
+    for kind in FairBy:
+        for share in greedy:
+            streams = [
+                Stream("online", modest * capacity, tenant="modest"),
+                Stream("online", share * capacity, burst=10, tenant="greedy"),
+            ]
+            runs.setdefault(kind, []).append(play([TrafficClass("online", 1, fair_by=kind)], SINGLE, 1, streams))
+
+    def lines(tenant: str) -> list[dict[str, Any]]:
+        return [
+            line(kind.value, [run.latency_ms("online", 0.99, tenant) for run in runs[kind]], int(kind is FairBy.TENANT))
+            for kind in FairBy
+        ]
+
+    return chart(
+        "what greedy asks for, as a share of the capacity",
+        [f"{share:g}" for share in greedy],
+        ("p99 of tenant modest, ms", lines("modest")),
+        ("p99 of tenant greedy, ms", lines("greedy")),
+        f"Two tenants of one class: modest asks for {percent(modest)} of the capacity, request by request, greedy for "
+        f"more and more in bursts of 10. {SINGLE_WORDS}",
+    )
+
+
 def max_queue_bytes() -> dict[str, Any]:
     """What is held at most, and how much is refused for it."""
     limits, load, burst, most_rows = (0, 200, 100, 50, 25, 12), 0.9, 20, 4
@@ -278,6 +314,7 @@ CHARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "max_blocking": max_blocking,
     "max_wait": max_wait,
     "min_share": min_share,
+    "fair_by": fair_by,
     "max_queue_bytes": max_queue_bytes,
 }
 """By the knob, without its unit."""
