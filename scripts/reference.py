@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from priority_router import policy_fields
+from priority_router.core.admission import PredictedWaits
 from priority_router.errors import Outcome, PriorityRouterError, RequestError
 from priority_router.hooks import HookCounts
 from priority_router.ops import command_line
@@ -112,6 +113,7 @@ def _labels() -> dict[str, list[str]]:
             blocking_budget={"online": 1},
             over_budget={"online": 0},
             waiting_bytes={"online": 0},
+            predicted_waits={"online": PredictedWaits()},
         ),
         counters={},
         hooks=HookCounts(0, 0, 0),

@@ -259,9 +259,9 @@ for _check, _target in (
 def _(patch: Patch) -> None:
     refusals = Admission.refusals
 
-    def as_they_came(self: Admission) -> Any:
+    def as_they_came(self: Admission, now: int) -> Any:
         for entry in self._arrivals:
             entry.level = 1
-        return refusals(self)
+        return refusals(self, now)
 
     patch.setattr(Admission, "refusals", as_they_came)

@@ -122,7 +122,7 @@ def _(patch: Patch) -> None:
 
     def early(self: Scheduler, now: int) -> None:
         expire(self, now)
-        for entry, refusal in self._admission.refusals():
+        for entry, refusal in self._admission.refusals(now):
             self._end(entry, refusal)
 
     patch.setattr(Scheduler, "_expire", early)
@@ -195,11 +195,11 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     refusals = Admission.refusals
 
-    def by_parts(self: Admission) -> Any:
+    def by_parts(self: Admission, now: int) -> Any:
         waiting = dict(self._lanes.waiting)
         for entry in _unexpired(self._lanes):
             self._lanes.waiting[entry.traffic_class.name] += (entry.unsent - 1) // self._policy.max_batch_size
-        yield from refusals(self)
+        yield from refusals(self, now)
         self._lanes.waiting.update(waiting)
 
     patch.setattr(Admission, "refusals", by_parts)
@@ -229,9 +229,9 @@ swap(0, "queue limits", LAWS, Admission, "refusals", always(()), "limits")
 def _(patch: Patch) -> None:
     refusals = Admission.refusals
 
-    def oldest_first(self: Admission) -> Any:
+    def oldest_first(self: Admission, now: int) -> Any:
         self._arrivals.reverse()
-        return refusals(self)
+        return refusals(self, now)
 
     patch.setattr(Admission, "refusals", oldest_first)
 
@@ -240,11 +240,11 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     refusals = Admission.refusals
 
-    def begun_too(self: Admission) -> Any:
+    def begun_too(self: Admission, now: int) -> Any:
         begun = {entry: entry.next_row for entry in self._arrivals if entry.unsent}
         for entry in begun:
             entry.next_row = 0
-        yield from refusals(self)
+        yield from refusals(self, now)
         for entry, next_row in begun.items():
             entry.next_row = entry.next_row or next_row
 

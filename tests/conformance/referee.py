@@ -23,6 +23,9 @@ one end     each request ends once, in the advance after the event that ends it,
 limits      after an advance no class has more waiting than it may, those that have begun set aside; one is refused as
             full only on arrival, only the newest of those of its class that have not begun, and only when the class is
             then exactly full.
+early       one is refused as predicted late only where its class asks for it, while it waits for its first row and has
+            a queue timeout that would answer it, and only while I dispatches are in flight: a free slot is never too
+            late. When that is, learned times tell: test_early_refusal judges them.
 wake-up     later than now, and not after the next queue timeout or executor timeout.
 sends first the executor gets its work before replies are sent.
 """
@@ -129,6 +132,7 @@ class Referee:
             self._promote(now)
         actions = self.scheduler.advance(now)
         sends = [action for action in actions if isinstance(action, Send)]
+        self._refuse_early([action for action in actions if isinstance(action, Finish)])
         law(list(actions[: len(sends)]) == sends, "sends first", "a Finish comes before a Send in {}", actions)
         for action in sends:
             self._send(action.dispatch, now)
@@ -140,10 +144,24 @@ class Referee:
             len(self._flying),
             self.policy.instances,
         )
+        early = Outcome.PREDICTED_LATE in self._due.values()
+        law(not early or len(self._flying) >= self.policy.instances, "early", "one is refused while a slot is free")
         self._finish([action for action in actions if isinstance(action, Finish)])
         self._check_wakeup(now)
         self._check_books()
         return actions
+
+    def _refuse_early(self, finishes: list[Finish]) -> None:
+        """Who was refused by prediction is taken out first: one that was about to be sent made room for the next."""
+        for finish in finishes:
+            if finish.outcome is not Outcome.PREDICTED_LATE:
+                continue
+            record = self._record(finish.request_id)
+            each = record.traffic_class
+            asked = each.reject_predicted_late and each.timeout_action is TimeoutAction.REJECT
+            law(asked and record.deadline is not None, "early", "{} is refused without its asking", record)
+            law(self._is_waiting(record) and not record.sent_rows, "early", "{} is refused after it was sent", record)
+            self._end_soon(record, Outcome.PREDICTED_LATE)
 
     def _send(self, dispatch: Dispatch, now: int) -> None:
         limit = max(1, self.policy.max_batch_size)

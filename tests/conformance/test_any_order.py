@@ -49,6 +49,7 @@ CLASSES = st.lists(
         max_queue_bytes=st.sampled_from((0, 0, 0, 10, 40)),
         max_blocking=st.sampled_from((0, 0, 5 * MS, 20 * MS)),
         fair_by=st.sampled_from(FairBy),
+        reject_predicted_late=st.booleans(),
     ),
     min_size=1,
     max_size=4,

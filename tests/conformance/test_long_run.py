@@ -51,6 +51,10 @@ def check(requests: int, steps: int) -> None:
         for line in kind.values()
     ]
     assert all(not line._all and not line._by_signature for line in lines)
+    forecast = scheduler._admission._forecast
+    assert forecast is not None
+    assert forecast._counted == {}
+    assert all(not book._alike and book.time == 0 for books in forecast._books_of.values() for book in books)
     assert len(scheduler._deadlines._heap) <= SLACK
     assert len(scheduler._executor.times._recent) <= KEYS
     assert scheduler._executor._running == scheduler._executor.waiting == []

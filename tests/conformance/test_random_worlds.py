@@ -54,6 +54,7 @@ def with_policies(rng: random.Random, policy: SchedulingPolicy) -> SchedulingPol
             max_wait=rng.choice((0, 0, 100 * MS, 500 * MS)),
             min_share=rng.choice((0.0, 0.0, 0.05, 1 / len(policy.classes))),
             fair_by=rng.choice(tuple(FairBy)),
+            reject_predicted_late=rng.random() < 0.5,
         )
         for each in policy.classes
     )

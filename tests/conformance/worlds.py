@@ -79,7 +79,13 @@ class World:
             (
                 TrafficClass("online", 1, default_timeout=0 if plain else 400 * MS),
                 TrafficClass("batch", 3, max_queue_size=0 if plain else 40),
-                TrafficClass("reports", 2, max_queue_size=0 if plain else 7, default_timeout=0 if plain else 60 * MS),
+                TrafficClass(
+                    "reports",
+                    2,
+                    max_queue_size=0 if plain else 7,
+                    default_timeout=0 if plain else 60 * MS,
+                    reject_predicted_late=not plain,
+                ),
                 TrafficClass(
                     "patient", 2, default_timeout=0 if plain else 150 * MS, timeout_action=TimeoutAction.DELAY
                 ),

@@ -233,6 +233,10 @@ class _Reader:
             if rule.most_urgent_class not in names:
                 path = "tenant.most_urgent_class"
                 raise self._error(path, rule.most_urgent_class, f"for {rule.name!r} one of {', '.join(names)}")
+        for each in policy.scheduling.classes:
+            if each.reject_predicted_late and each.timeout_action is not TimeoutAction.REJECT:
+                remedy = f'false, or timeout_action = "REJECT" for class {each.name!r}: with DELAY nobody is too late'
+                raise self._error("class.reject_predicted_late", True, remedy)
         shares = math.fsum(traffic_class.min_share for traffic_class in policy.scheduling.classes)
         if shares > 1:
             raise self._error("class.min_share", shares, "values that are together at most 1")
@@ -260,6 +264,7 @@ class _Reader:
                     min_share=float(values["min_share"]),
                     max_queue_bytes=values["max_queue_bytes"],
                     fair_by=FairBy(values["fair_by"]),
+                    reject_predicted_late=values["reject_predicted_late"],
                 )
             )
         return tuple(classes)

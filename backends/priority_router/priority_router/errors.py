@@ -10,6 +10,7 @@ The tree::
         ├── InvalidRequest       INVALID_ARG   the caller's own mistake
         ├── QueueFull            UNAVAILABLE   as many wait as may
         ├── QueueTimeout         UNAVAILABLE   waited longer than its queue timeout
+        ├── PredictedLate        UNAVAILABLE   would wait longer than its queue timeout
         ├── Cancelled            CANCELLED     the caller went away
         ├── Unavailable          UNAVAILABLE   draining, executor missing, executor not answering
         ├── InternalFault        INTERNAL      the router itself failed; counted as unavailable
@@ -30,6 +31,7 @@ class Outcome(enum.Enum):
     SUCCESS = "success"
     QUEUE_FULL = "queue_full"
     TIMEOUT = "timeout"
+    PREDICTED_LATE = "predicted_late"
     CANCELLED = "cancelled"
     INVALID = "invalid"
     UNAVAILABLE = "unavailable"
@@ -78,6 +80,13 @@ class QueueTimeout(RequestError):
     """The request waited in the router longer than its queue timeout."""
 
     outcome = Outcome.TIMEOUT
+    code = "UNAVAILABLE"
+
+
+class PredictedLate(RequestError):
+    """The request cannot start before its queue timeout passes, as far as can be predicted."""
+
+    outcome = Outcome.PREDICTED_LATE
     code = "UNAVAILABLE"
 
 

@@ -88,6 +88,9 @@ DEFAULT_MIN_SHARE: Final = 0.0
 DEFAULT_MAX_QUEUE_BYTES: Final = 0
 """Unlimited, as the number of requests is."""
 
+DEFAULT_REJECT_PREDICTED_LATE: Final = False
+"""An answer that says no at once is worth more than one at the timeout only to callers who can go elsewhere."""
+
 MAX_ROWS: Final = 8192
 """Learned times are kept per row count; past this they would cost more than they tell."""
 
@@ -250,6 +253,12 @@ CLASS: Final = (
         DEFAULT_MAX_QUEUE_BYTES,
         "Bytes of input that requests of the class may hold while they wait; 0: unlimited.",
         between(0, MAX_QUEUE_BYTES),
+    ),
+    Field(
+        "reject_predicted_late",
+        "boolean",
+        DEFAULT_REJECT_PREDICTED_LATE,
+        "A request that is predicted to start after its queue timeout is refused at once.",
     ),
     Field(
         "fair_by",

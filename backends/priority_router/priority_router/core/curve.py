@@ -50,6 +50,17 @@ class Curve:
         known = len(self._rows) > 0 and self._rows[0] <= rows <= self._rows[-1]
         return self._time(rows) if known else None
 
+    def least(self, rows: int) -> int:
+        """A time in ns that so many rows need at the least, where none is measured, too; 0 while there is no point.
+
+        Time is taken to be in proportion below the smallest point, and to grow no more above the largest.
+        """
+        if not self._rows:
+            return 0
+        if rows < self._rows[0]:
+            return self._times[0] * rows // self._rows[0]
+        return self._time(rows) if rows < self._rows[-1] else self._times[-1]
+
     def time_per_row(self) -> float | None:
         """The least, ns; None without points. Of a straight line it is least at an end, so a point has it."""
         if self._time_per_row is None:

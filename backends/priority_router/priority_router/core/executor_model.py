@@ -8,6 +8,7 @@ which Triton will start them. Knows dispatches and times, not the requests that 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from heapq import heapify, heapreplace
 
 from priority_router.core.lead import Lead
 from priority_router.core.service_times import ServiceTimes
@@ -63,6 +64,7 @@ class ExecutorModel:
         self._most_urgent_level = most_urgent_level
         self._max_rows = max(policy.max_batch_size, 1)
         self._running: list[Flight] = []
+        self._may_be_passed = policy.levels and (policy.instances > 1 or policy.overtaking or policy.shared_executor)
         self._lead = Lead()
         self._bounded_wait = any(each.max_wait or each.min_share for each in policy.classes)
         self.times = ServiceTimes(self._max_rows, bounded=any(each.max_blocking for each in policy.classes))
@@ -96,6 +98,19 @@ class ExecutorModel:
         if len(self.waiting) >= self._policy.instances or len(self._running) < self._policy.instances:
             return None
         return sorted(flight.ahead for flight in self._running)[len(self.waiting)]
+
+    def free_from(self, level: int, now: int) -> list[int]:
+        """When each instance has done what comes before a dispatch of this level that is sent next: ns, ascending.
+
+        That is the rest of what runs and what waits inside Triton, unless such a dispatch may pass it.
+        """
+        free = [now] * (self._policy.instances - len(self._running))
+        free += [max(now, (flight.started or 0) + self._least(flight)) for flight in self._running]
+        heapify(free)
+        for flight in self.waiting:
+            if not (self._may_be_passed and level < flight.dispatch.level):
+                heapreplace(free, free[0] + self._least(flight))
+        return sorted(free)
 
     def would_merge(self, level: int, signature: Hashable, rows: int) -> bool:
         """Whether Triton would merge such a dispatch, sent ahead, with one that waits: then an instance would idle."""
@@ -196,6 +211,9 @@ class ExecutorModel:
             rest -= sample
             before = sample
         return before
+
+    def _least(self, flight: Flight) -> int:
+        return self.times.least(flight.dispatch.signature, flight.dispatch.rows)
 
     def _mergeable(self, waiting: Dispatch, signature: Hashable, rows: int) -> bool:
         return waiting.signature == signature and waiting.rows + rows <= self._max_rows

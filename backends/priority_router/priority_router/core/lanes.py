@@ -11,11 +11,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from operator import itemgetter
+from typing import Protocol
 
 from priority_router.core.ledger import Ledger
 from priority_router.core.lines import Entry, Line
 from priority_router.core.tenants import fair_queue
 from priority_router.core.values import FairBy, Order, SchedulingPolicy, TrafficClass
+
+
+class Watch(Protocol):
+    """Who is told where requests go."""
+
+    def left(self, entry: Entry) -> None:
+        """It no longer waits."""
+
+    def moved(self, entry: Entry) -> None:
+        """It stands elsewhere."""
 
 
 class Lane:
@@ -55,7 +66,13 @@ class Lane:
 
 
 class Lanes:
-    """Every waiting request: a lane per level, most urgent first, and what waits of each class."""
+    """Every waiting request: a lane per level, most urgent first, and what waits of each class.
+
+    Attributes:
+        waiting: requests, per class.
+        waiting_bytes: their bytes, per class.
+        watch: is told of every request that leaves or moves, if anybody is.
+    """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
         levels = sorted({c.level for c in policy.classes})
@@ -73,6 +90,7 @@ class Lanes:
         self._by_level = {lane.level: lane for lane in self._lanes}
         self._count = 0
         self._delays = 0
+        self.watch: Watch | None = None
         self.waiting = {c.name: 0 for c in policy.classes}
         self.waiting_bytes = {c.name: 0 for c in policy.classes}
 
@@ -143,12 +161,20 @@ class Lanes:
         entry.line.leave(entry)
         self._delays += 1
         self._by_level[entry.level].delayed[entry.traffic_class.name].add(entry, self._delays)
+        if self.watch is not None:
+            self.watch.moved(entry)
 
     def promote(self, entry: Entry) -> None:
         """Move a request to its turn by arrival among the most urgent; those of one class come in order of arrival."""
         entry.line.leave(entry)
         entry.promoted, entry.level = True, self.most_urgent_level
         self._lanes[0].promoted[entry.traffic_class.name].add(entry, entry.sequence)
+        if self.watch is not None:
+            self.watch.moved(entry)
+
+    def is_delayed(self, entry: Entry) -> bool:
+        """Whether a waiting request, not promoted, stands behind the unexpired work of its level."""
+        return entry.line is self._by_level[entry.level].delayed[entry.traffic_class.name]
 
     def _forget(self, entry: Entry) -> None:
         self.waiting[entry.traffic_class.name] -= 1
@@ -157,6 +183,8 @@ class Lanes:
         ledger = self._ledgers.get(entry.traffic_class.name)
         if ledger is not None:
             ledger.ends(entry.account)
+        if self.watch is not None:
+            self.watch.left(entry)
 
 
 def _line(order: Order, ledger: Ledger | None) -> Line:

@@ -31,6 +31,7 @@ class Entry:
         unanswered: rows the executor has not answered yet.
         level: of the lane that it stands in.
         promoted: it has waited as long as its class may.
+        predicted: ns that it was predicted to wait when it came; None where nothing was predicted.
         line: where it waits, or waited last.
         turn: its place in that line, which it keeps between its parts.
         turn_alike: the same among those of its signature.
@@ -46,6 +47,7 @@ class Entry:
         "line",
         "next_row",
         "place",
+        "predicted",
         "promoted",
         "request",
         "sequence",
@@ -72,6 +74,7 @@ class Entry:
         self.deadline = arrived + timeout if timeout else None
         self.next_row = 0
         self.promoted = False
+        self.predicted: int | None = None
         self.unanswered = request.rows
         self.level = traffic_class.level
 
@@ -127,6 +130,10 @@ class ByArrival:
         """Who takes it."""
         return next(iter(self._turns.values()))
 
+    def before(self, entry: Entry) -> int:  # noqa: ARG002 - other orders need it
+        """How many surely come before one that has come last."""
+        return len(self._turns) - 1
+
     def turns(self) -> Iterator[tuple[int, Entry]]:
         """All turns, and who takes each; do not change the queue while iterating."""
         return iter(self._turns.items())
@@ -173,6 +180,9 @@ class _ByDeadline(Reordered):
     def first(self) -> Entry:
         entry: Entry = self._order.first()[2]
         return entry
+
+    def before(self, entry: Entry) -> int:
+        return self._order.rank(by_deadline(entry))
 
     def turns(self) -> Iterator[tuple[int, Entry]]:
         return zip(self._turns, map(itemgetter(2), self._order), strict=True)
@@ -229,6 +239,10 @@ class Line:
     def first(self) -> Entry:
         """Who takes it."""
         return self._all.first()
+
+    def before(self, entry: Entry) -> int:
+        """How many of the class surely come before one that has come last."""
+        return self._all.before(entry)
 
     def holds(self, signature: Hashable) -> bool:
         """Whether one of this signature waits."""

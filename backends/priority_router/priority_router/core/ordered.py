@@ -40,6 +40,12 @@ class Ordered:
         """
         return self._lists[0][0]
 
+    def rank(self, item: tuple[Any, ...]) -> int:
+        """How many are smaller."""
+        at = bisect_left(self._last, item)
+        before = sum(map(len, self._lists[:at]))
+        return before if at == len(self._lists) else before + bisect_left(self._lists[at], item)
+
     def add(self, item: tuple[Any, ...]) -> None:
         """Put an item in its place."""
         if not self._lists:

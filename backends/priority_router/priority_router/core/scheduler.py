@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from priority_router.core.admission import Admission
+from priority_router.core.admission import Admission, PredictedWaits
 from priority_router.core.batching import Batch, blocking_budgets, charge, propose
 from priority_router.core.deadlines import Deadlines
 from priority_router.core.executor_model import ExecutorModel, Flight
@@ -51,12 +51,12 @@ class Scheduler:
         self._policy = policy
         self._classes = {c.name: c for c in policy.classes}
         self._lanes = Lanes(policy)
-        self._admission = Admission(policy, self._lanes)
         self._deadlines = Deadlines()
         self._ages = Deadlines()
         self._executor = ExecutorModel(policy, self._lanes.most_urgent_level)
         self._budget = FillBudget(policy.batch_efficiency)
         self._shares = Shares(policy)
+        self._admission = Admission(policy, self._lanes, self._executor, self._shares)
         self._allowed = blocking_budgets(policy)
         self._held_back = False
         self._entries: dict[int, Entry] = {}
@@ -136,7 +136,7 @@ class Scheduler:
         sends: list[Action] = []
         while (batch := self._next_batch(now)) is not None:
             sends.append(Send(self._dispatch(batch, now)))
-        for entry, refusal in self._admission.refusals():
+        for entry, refusal in self._admission.refusals(now):
             self._end(entry, refusal)
         finished, self._finished = self._finished, []
         return [*sends, *finished]
@@ -190,6 +190,11 @@ class Scheduler:
         """Dispatches written off whose answer has still not come."""
         return len(self._written_off)
 
+    @property
+    def predicted_waits(self) -> dict[str, PredictedWaits]:
+        """What was predicted and what came true, of each class that is refused by prediction."""
+        return self._admission.predicted_waits
+
     def worst_blocking(self, now: int) -> dict[str, int]:
         """Per class, the longest time in ns that one of its requests stood behind one less urgent dispatch, of late."""
         return {name: worst.read(now) for name, worst in self._blocking.items()}
@@ -208,18 +213,26 @@ class Scheduler:
 
     def _next_batch(self, now: int) -> Batch | None:
         """What goes now; ``_held_back`` tells that only a completion, and no moment, will let the next one go."""
-        self._held_back = False
-        head = self._lanes.head()
-        if head is None:
-            return None
-        level = head.level if self._deprived is None else self._lanes.most_urgent_level
-        if not self._executor.may_send(level, now):
-            return None
-        batch = self._propose()
-        if batch is not None:
+        while True:
+            self._held_back = False
+            head = self._lanes.head()
+            if head is None:
+                return None
+            level = head.level if self._deprived is None else self._lanes.most_urgent_level
+            if not self._executor.may_send(level, now):
+                return None
+            batch = self._propose()
+            if batch is None:
+                return None
             merges = self._executor.would_merge(level, batch.head.request.signature, batch.rows)
             self._held_back = merges or self._executor.would_pass_again(level)
-        return None if self._held_back else batch
+            if self._held_back:
+                return None
+            too_late = self._admission.too_late(batch, now)
+            if not too_late:
+                return batch
+            for entry, refusal in too_late:
+                self._end(entry, refusal)
 
     def _dispatch(self, batch: Batch, now: int) -> Dispatch:
         parts = []
@@ -236,6 +249,8 @@ class Scheduler:
                 # next_row is past the end, so the lane is left only now: the entry keeps its place between its parts.
                 self._lanes.serve(entry)
                 self._ages.remove(entry)
+            else:
+                self._admission.shortened(entry)
         self._dispatch_id += 1
         head = batch.head
         self._note_budget(batch)
@@ -313,6 +328,7 @@ class Scheduler:
     def _settle(self, flight: Flight, now: int, *, succeeded: bool) -> None:
         took = 0 if flight.started is None else now - flight.started
         self._shares.ended(flight.dispatch.id, took, succeeded=succeeded)
+        self._admission.ran(flight, self._entries)
 
     def _note_budget(self, batch: Batch) -> None:
         name = batch.head.traffic_class.name

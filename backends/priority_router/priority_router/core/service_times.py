@@ -190,7 +190,21 @@ class ServiceTimes:
         """Rows a less urgent dispatch should have (rule 1), or a smaller number now and then to learn its time."""
         history = self._by_signature.get(signature)
         trial = history.trial(available) if history is not None else None
-        return self._telling(signature).curve.best_rows(efficiency) if trial is None else trial
+        return self.best_rows(signature, efficiency) if trial is None else trial
+
+    def best_rows(self, signature: Hashable, efficiency: float) -> int:
+        """The smallest row count that is efficient enough; all while nothing is learned."""
+        return self._telling(signature).curve.best_rows(efficiency)
+
+    def least(self, signature: Hashable, rows: int) -> int:
+        """A time in ns that so many rows take together at the least, measured or not; 0 while nothing is learned."""
+        own = self._by_signature.get(signature)
+        return (self._any_signature.curve if own is None or not len(own.curve) else own.curve).least(rows)
+
+    @property
+    def samples(self) -> int:
+        """Of the last executions, how many were learned from: ``SAMPLES`` at most."""
+        return len(self._overall.order)
 
     def fill_limit(self, signature: Hashable, rows: int, slowdown: float) -> int:
         """Most rows a dispatch of ``rows`` may grow to without taking over ``1 + slowdown`` times as long (rule 1)."""

@@ -58,6 +58,10 @@ class Shares:
         behind = [name for name, lag in self._lag.items() if lag > 0 and waiting[name]]
         return max(behind, key=self._lag.__getitem__) if behind else None
 
+    def owed(self, name: str) -> float:
+        """Executor time in ns that a class with a share has had too little, or, below 0, too much."""
+        return self._lag[name]
+
     def begins(self, name: str) -> None:
         """A class gets its first work: what it did not want meanwhile it cannot claim."""
         if name in self._lag:

@@ -80,6 +80,10 @@ class _ByTenant(Reordered):
         entry: Entry = self._standing.first()[3]
         return entry
 
+    def before(self, entry: Entry) -> int:
+        """Those of its own tenant: whom others get ahead of it depends on what they will be charged."""
+        return self._tenants[entry.account].entries.rank(self._rank(entry))
+
     def turns(self) -> Iterator[tuple[int, Entry]]:
         return zip(self._turns, self._in_order(), strict=True)
 

@@ -56,6 +56,7 @@ class TrafficClass:
         min_share: share of the executor's time that the class gets at least while it has work; all together at most 1.
         max_queue_bytes: bytes of the requests that may wait; 0 = unlimited.
         fair_by: TENANT: each tenant with work gets the same of the class's time; ``order`` then holds inside a tenant.
+        reject_predicted_late: a request that cannot start before its queue timeout passes is refused; REJECT only.
     """
 
     name: str
@@ -70,6 +71,7 @@ class TrafficClass:
     min_share: float = 0.0
     max_queue_bytes: int = 0
     fair_by: FairBy = FairBy.NONE
+    reject_predicted_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

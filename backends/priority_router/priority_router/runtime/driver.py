@@ -15,12 +15,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from priority_router.core.admission import PredictedWaits
 from priority_router.core.scheduler import Scheduler
 from priority_router.core.values import Dispatch, Part, SchedulingPolicy, Send
-from priority_router.errors import InternalFault, QueueFull, RequestError
+from priority_router.errors import InternalFault, PredictedLate, QueueFull, RequestError
 from priority_router.runtime.alarm import Alarm
 from priority_router.runtime.hand_over import Counted, HandOver
 from priority_router.runtime.log import Log
@@ -44,6 +45,7 @@ class Observed:
         waiting_bytes: bytes of their inputs, per class.
         over_budget: per class under such a budget, dispatches predicted to exceed it.
         hand_over: from decisions to executor calls.
+        predicted_waits: of each class with ``reject_predicted_late``.
     """
 
     waiting: dict[str, int]
@@ -55,6 +57,7 @@ class Observed:
     over_budget: dict[str, int] = field(default_factory=dict)
     waiting_bytes: dict[str, int] = field(default_factory=dict)
     hand_over: Counted = Counted()  # noqa: RUF009 - a tuple
+    predicted_waits: dict[str, PredictedWaits] = field(default_factory=dict)
 
 
 class Driver:
@@ -182,7 +185,7 @@ class Driver:
         return ids
 
     def full_classes(self) -> set[str]:
-        """Classes that have refused a request for its limit since the last call."""
+        """Classes that have refused a request, for its limit or as too late, since the last call."""
         with self._lock:
             full, self._full = self._full, set()
         return full
@@ -241,6 +244,7 @@ class Driver:
                 over_budget=dict(scheduler.over_budget),
                 waiting_bytes=dict(scheduler.waiting_bytes),
                 hand_over=self._hand_over.read(),
+                predicted_waits={name: replace(waits) for name, waits in scheduler.predicted_waits.items()},
             )
 
     # With the lock held.
@@ -294,7 +298,7 @@ class Driver:
         job = self._jobs.pop(request_id)
         self._waiting[job.class_name].pop(request_id, None)
         job.answered = True
-        if isinstance(error, QueueFull) and job.class_name is not None:
+        if isinstance(error, QueueFull | PredictedLate) and job.class_name is not None:
             self._full.add(job.class_name)
         answer = Answer(job, error)
         if job.polling:

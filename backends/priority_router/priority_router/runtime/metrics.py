@@ -128,6 +128,11 @@ BLOCKING_BUDGET: Final = _gauge("blocking_budget_seconds", "The class's max_bloc
 OVER_BUDGET: Final = _counter(
     "over_budget_dispatches_total", "Executor calls of a less urgent class that were predicted to exceed a budget"
 )
+PREDICTED_SUM: Final = _counter(
+    "predicted_wait_seconds_sum", "Waits predicted on arrival, of those that have started since"
+)
+PREDICTED_COUNT: Final = _counter("predicted_wait_seconds_count", "How many those are")
+ACTUAL_SUM: Final = _counter("actual_wait_seconds_sum", "What they waited in truth, from arrival to start")
 DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
 DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
 WRITTEN_OFF: Final = _gauge("lost_dispatches", "Executor calls given up whose answer has not come")
@@ -236,6 +241,11 @@ def samples(readings: Readings) -> Iterator[Sample]:
         observed.hand_over.counts,
         observed.hand_over.total_ns,
     )
+    for label, waits in observed.predicted_waits.items():
+        own = ("class", label)
+        yield Sample(PREDICTED_SUM, (own,), waits.predicted / _SECOND)
+        yield Sample(PREDICTED_COUNT, (own,), waits.requests)
+        yield Sample(ACTUAL_SUM, (own,), waits.actual / _SECOND)
     yield Sample(IN_FLIGHT_ROWS, (), observed.rows_in_flight)
     yield Sample(WRITTEN_OFF, (), observed.written_off)
     yield Sample(LATE_ANSWERS, (), observed.late_answers)
