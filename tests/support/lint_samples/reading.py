@@ -27,7 +27,7 @@ def repository(sample: Sample) -> Repository:
     """A sample as a repository."""
     names = dict.fromkeys(path.partition("/")[0] for path in sample.files)
     models = {name: model(name, sample.files, sample.onnx) for name in names}
-    return Repository(models, thread_pool_size=sample.pool)
+    return Repository(models, thread_pool_size=sample.pool, profile=sample.profile)
 
 
 def model(name: str, files: Files, onnx: Mapping[str, tuple[int | None, ...]] | None = None) -> Model:

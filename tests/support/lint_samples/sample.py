@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from priority_router.ops.rules.models import Recorded
+
 Files = Mapping[str, str]
 """Path from the repository to text."""
 
@@ -92,6 +94,7 @@ class Sample:
         asked: whether a request through it tells anything: it has an end, and not one or the other by chance.
         pool: threads that the server is started with.
         fixed_pool: likewise, after the fix.
+        profile: that lint is given; None where it is given none.
     """
 
     code: str
@@ -103,6 +106,7 @@ class Sample:
     asked: bool = True
     pool: int | None = None
     fixed_pool: int | None = None
+    profile: Recorded | None = None
 
     def __str__(self) -> str:
         return f"{self.code} {self.name}".rstrip()
@@ -213,13 +217,14 @@ def sample(
     shows: Refusal | Failure | None = None,
     onnx: Mapping[str, tuple[int | None, ...]] | None = None,
     asked: bool = True,
+    profile: Recorded | None = None,
 ) -> Sample:
     """A sample made from a clean repository; by default its fix takes the only edit back."""
     if not fix:
         (edit,) = edits
         assert isinstance(edit, Edit)
         fix = (Edit(edit.path, edit.new, edit.old),)
-    return Sample(code, name, _edited(files, edits), fix, shows, onnx or {}, asked)
+    return Sample(code, name, _edited(files, edits), fix, shows, onnx or {}, asked, profile=profile)
 
 
 def scorer(old: str, new: str, said: str = "") -> Edit:

@@ -65,6 +65,11 @@ def worst_waits(policy: SchedulingPolicy, largest_request: int | None = None) ->
     return tuple(_worst_wait(facts, each) for each in policy.classes)
 
 
+def longest_flight(policy: SchedulingPolicy) -> int:
+    """Longest from Send to answer in ns, 0 while ``max_execution`` is not declared."""
+    return _Facts(policy, None).longest_flight
+
+
 def _worst_wait(facts: _Facts, own: TrafficClass) -> WorstWait:
     missing = [*facts.missing()]
     if missing:
@@ -112,8 +117,8 @@ class _Facts:
         """What no class has a bound without."""
         if not self.execution:
             yield Missing("max_execution_microseconds", "the longest that a dispatch can take")
-        elif self._policy.executor_timeout < self._longest_flight:
-            least = -(-self._longest_flight // MICROSECOND)
+        elif self._policy.executor_timeout < self.longest_flight:
+            least = -(-self.longest_flight // MICROSECOND)
             yield Missing("executor_timeout_microseconds", f"at least {least}, so that no dispatch is given up")
 
     def missing_by_place(self, own: TrafficClass) -> Iterator[Missing]:
@@ -247,7 +252,7 @@ class _Facts:
         return (len(self._sharing) - 1 + shares) * (self.in_flight + 1)
 
     @property
-    def _longest_flight(self) -> int:
+    def longest_flight(self) -> int:
         """Longest from Send to answer."""
         passes = [self._passes(each) for each in self._policy.classes]
         return (

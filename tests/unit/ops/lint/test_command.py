@@ -89,7 +89,7 @@ def test_wrong_use_is_status_2_and_no_report(repository, monkeypatch, capsys, wo
 
 
 @pytest.mark.parametrize(
-    ("code", "near"), [("PR998", "the nearest are PR2"), ("103", "PR103"), ("levels", "they go from PR001 to PR401")]
+    ("code", "near"), [("PR998", "the nearest are PR2"), ("103", "PR103"), ("levels", "they go from PR001 to PR514")]
 )
 def test_an_unknown_rule_has_neighbours(capsys, code, near):
     with pytest.raises(SystemExit):
@@ -171,3 +171,38 @@ def test_a_closed_stdout_is_status_2_and_said(repository, monkeypatch, capsys, w
     assert lint(*words) == 2
     err = capsys.readouterr().err
     assert err == "priority-router lint: error: the report cannot be written (stdout is closed)\n"
+
+
+PROFILE = {
+    "schema": "priority-router-profile/1",
+    "recorded": {"model": "router"},
+    "executor": {"instances": 1, "max_batch_size": 4, "levels": True},
+    "execution_us": {"1": [60000, 61000, 62000]},
+    "dispatch_overhead_us": 0,
+    "delays_us": {},
+}
+
+
+def test_a_profile_tells_which_timeouts_are_too_short(repository, tmp_path, capsys):
+    path = repository / "router" / "1" / "policy.toml"
+    path.write_text(path.read_text().replace("level = 1", "level = 1\ndefault_timeout_microseconds = 50_000", 1))
+    assert lint(repository) == 0
+    assert "no findings" in capsys.readouterr().out
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps(PROFILE))
+    assert lint(repository, "--profile", profile) == 0
+    out = capsys.readouterr().out
+    assert "PR511" in out
+    assert f"one execution of 1 row takes 61000 by {profile}" in out
+    assert "write default_timeout_microseconds = 122000, or more" in out
+
+
+@pytest.mark.parametrize("text", [None, "{}", "no JSON"])
+def test_a_profile_that_cannot_be_used_is_wrong_use(repository, tmp_path, capsys, text):
+    profile = tmp_path / "profile.json"
+    if text is not None:
+        profile.write_text(text)
+    with pytest.raises(SystemExit) as stopped:
+        lint(repository, "--profile", profile)
+    assert stopped.value.code == 2
+    assert str(profile) in capsys.readouterr().err

@@ -28,7 +28,7 @@ def write(folder, sample):
 
 
 def looked_at(folder, sample):
-    report = check([write(folder, sample)], sample.pool)
+    report = check([write(folder, sample)], sample.pool, sample.profile)
     assert report.remarks == ()
     return report.found
 

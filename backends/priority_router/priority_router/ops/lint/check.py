@@ -12,6 +12,7 @@ from priority_router.ops.lint.locate import Locator
 from priority_router.ops.pbtxt.document import Position
 from priority_router.ops.rules import repository
 from priority_router.ops.rules.finding import Finding, Severity
+from priority_router.ops.rules.models import Recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,13 @@ class Report:
         return [located for located in self.found if located.finding.rule.severity is severity]
 
 
-def check(repositories: Sequence[Path], thread_pool_size: int | None = None) -> Report:
+def check(repositories: Sequence[Path], thread_pool_size: int | None = None, profile: Recorded | None = None) -> Report:
     """Checks all that one server would serve.
 
     Args:
         repositories: their folders.
         thread_pool_size: of Python backends, as the server is started; None where nobody starts one.
+        profile: of an executor; None where none was recorded.
 
     Raises:
         SetupError: one is no folder, one model's own folder, or named twice.
@@ -65,7 +67,7 @@ def check(repositories: Sequence[Path], thread_pool_size: int | None = None) -> 
     locator = Locator(contents)
     found = [Located(finding, locator.file(finding.place), position) for finding, position in contents.found] + [
         Located(finding, locator.file(finding.place), locator.position(finding))
-        for finding in repository.check(contents.repository(thread_pool_size))
+        for finding in repository.check(contents.repository(thread_pool_size, profile))
     ]
     found.sort(key=_order)
     return Report(tuple(repositories), len(contents.folders), tuple(found), tuple(contents.remarks))

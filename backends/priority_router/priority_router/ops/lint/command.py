@@ -42,9 +42,10 @@ def main(words: Sequence[str]) -> int:
         parser.error("name a model repository, or a rule with --explain")
     try:
         # What these need is an extra, and the help is for those without it as well.
-        from priority_router.ops.lint import check, report, sarif
+        from priority_router.ops.lint import check, profile, report, sarif
 
-        found = check.check(options.repositories)
+        recorded = None if options.profile is None else profile.read(options.profile)
+        found = check.check(options.repositories, profile=recorded)
     except SetupError as error:
         parser.error(str(error))
     except ModuleNotFoundError as error:
@@ -87,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
         "1: errors; 2: wrong use, or nothing could be checked.",
     )
     parser.add_argument("repositories", metavar="REPOSITORY", nargs="*", type=Path, help="folder of models")
+    parser.add_argument(
+        "--profile",
+        type=Path,
+        metavar="FILE",
+        help="times of the executor, as `simulate --record-profile` writes them: timeouts and bounds are compared with "
+        "them, of the router that it was recorded of",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON, as docs/lint.md describes it")
     form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code scanning")

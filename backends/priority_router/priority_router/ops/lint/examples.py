@@ -60,6 +60,8 @@ level = %d
 name = "background"
 level = %d"""
 _SHAPE: Final = "[executor_shape]\ninstances = %d\nmax_batch_size = %d"
+_BEHIND: Final = _TWO_CLASSES % (1, 2) + "\n%s"
+_BEFORE: Final = _CLASS + '\n\n[[class]]\nname = "background"\nlevel = 2'
 _PARAMETER: Final = 'parameters { key: "threads" value { string_value: "%s" } }'
 _SERVE: Final = "priority-router serve --model-repository models -- --backend-config=python,thread-pool-size=%d"
 
@@ -183,5 +185,47 @@ _TOGETHER: Final = {
     "PR401": Example(COMMAND, _SERVE % 8, _SERVE % 32),
 }
 
-EXAMPLES: Final[Mapping[str, Example]] = MappingProxyType({**_FILES, **_OF_EXECUTORS, **_OF_ROUTERS, **_TOGETHER})
+_PROMISES: Final = {
+    "PR501": Example(
+        POLICY,
+        _CLASS % 'order = "deadline"\nallow_timeout_override = false',
+        _CLASS % 'order = "deadline"\nallow_timeout_override = true\ndefault_timeout_microseconds = 1_000_000',
+    ),
+    "PR502": Example(
+        POLICY,
+        _CLASS % 'order = "deadline"',
+        _CLASS % 'order = "deadline"\ndefault_timeout_microseconds = 1_000_000',
+    ),
+    "PR503": Example(
+        POLICY,
+        _BEHIND % "default_timeout_microseconds = 500_000\nmax_wait_microseconds = 500_000",
+        _BEHIND % "default_timeout_microseconds = 500_000\nmax_wait_microseconds = 200_000",
+    ),
+    "PR504": Example(POLICY, _BEFORE % "max_wait_microseconds = 200_000", _BEHIND % "max_wait_microseconds = 200_000"),
+    "PR505": Example(
+        POLICY, _BEHIND % "max_blocking_microseconds = 20_000", _BEFORE % "max_blocking_microseconds = 20_000"
+    ),
+    "PR506": Example(POLICY, _BEFORE % "min_share = 0.2", _BEHIND % "min_share = 0.2"),
+    "PR507": Example(POLICY, _BEHIND % "min_share = 0.95", _BEHIND % "min_share = 0.2"),
+    "PR511": Example(
+        POLICY,
+        "max_execution_microseconds = 50_000\n" + _CLASS % "default_timeout_microseconds = 20_000",
+        "max_execution_microseconds = 50_000\n" + _CLASS % "default_timeout_microseconds = 100_000",
+    ),
+    "PR512": Example(
+        "router/1/policy.toml, with --profile of an executor that takes 12 ms for one row",
+        _BEFORE % "max_blocking_microseconds = 10_000",
+        _BEFORE % "max_blocking_microseconds = 20_000",
+    ),
+    "PR513": Example(
+        POLICY,
+        "max_execution_microseconds = 40_000_000",
+        "max_execution_microseconds = 40_000_000\nexecutor_timeout_microseconds = 90_000_000",
+    ),
+    "PR514": Example(POLICY, _CLASS % "max_queue_bytes = 64", _CLASS % "max_queue_bytes = 4_000_000"),
+}
+
+EXAMPLES: Final[Mapping[str, Example]] = MappingProxyType(
+    {**_FILES, **_OF_EXECUTORS, **_OF_ROUTERS, **_TOGETHER, **_PROMISES}
+)
 """By code, in the order of the codes."""

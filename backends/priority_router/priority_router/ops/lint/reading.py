@@ -24,7 +24,7 @@ from priority_router.ops.pbtxt.error import PbtxtError
 from priority_router.ops.rules import configs
 from priority_router.ops.rules.catalogue import files as rules
 from priority_router.ops.rules.finding import CONFIG_FILE, Finding, Place
-from priority_router.ops.rules.models import Model, Repository
+from priority_router.ops.rules.models import Model, Recorded, Repository
 
 MOST_BYTES: Final = 1_000_000
 """Of a file that is read as text: many times what anybody writes, and still read within seconds."""
@@ -61,9 +61,9 @@ class Contents:
     found: list[tuple[Finding, Position | None]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def repository(self, thread_pool_size: int | None) -> Repository:
-        """For rules; ``thread_pool_size`` as there."""
-        return Repository(self.models, frozenset(self.unreadable), thread_pool_size)
+    def repository(self, thread_pool_size: int | None, profile: Recorded | None) -> Repository:
+        """For rules; ``thread_pool_size`` and ``profile`` as there."""
+        return Repository(self.models, frozenset(self.unreadable), thread_pool_size, profile)
 
 
 def is_address(path: Path) -> bool:

@@ -63,6 +63,23 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a profile says about executions.
+
+    Attributes:
+        source: its file.
+        router: of which it was recorded; empty where it does not say.
+        median: ns by row count, at least one.
+        nearly: likewise, what nine in ten keep to.
+    """
+
+    source: str
+    router: str
+    median: Mapping[int, int]
+    nearly: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Repository:
     """All models that one server serves.
 
@@ -70,8 +87,17 @@ class Repository:
         models: by name; those whose configuration can be read.
         unreadable: names of models that have a folder and a configuration which cannot be read.
         thread_pool_size: of Python backends, as the server is started; None where nobody starts one.
+        profile: of an executor; None where none was given.
     """
 
     models: Mapping[str, Model]
     unreadable: frozenset[str] = field(default_factory=frozenset)
     thread_pool_size: int | None = None
+    profile: Recorded | None = None
+
+    def recorded(self, router: Model) -> Recorded | None:
+        """The profile, if it is that of a router's executor: where it names no router of these it is taken for all."""
+        if self.profile is None or router.name == self.profile.router:
+            return self.profile
+        named = self.models.get(self.profile.router)
+        return None if named is not None and named.is_router else self.profile

@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from priority_router.ops.rules import executor, files, levels, pair, policy, queues, router, server, sharing, values
+from priority_router.ops.rules import (
+    executor,
+    files,
+    levels,
+    pair,
+    policy,
+    promises,
+    queues,
+    router,
+    server,
+    sharing,
+    values,
+)
 from priority_router.ops.rules.configs import is_ensemble
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model, Repository
@@ -42,6 +54,7 @@ def _router(model: Model, repository: Repository) -> Iterator[Finding]:
     if model.policy is None:
         return
     declared, models = model.policy, repository.models
+    yield from promises.check(model, declared, repository.recorded(model))
     yield from server.check(model, declared, repository.thread_pool_size)
     circles = list(sharing.circle(model, declared, models))
     yield from circles

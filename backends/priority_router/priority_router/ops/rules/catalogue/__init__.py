@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from priority_router.ops.rules.catalogue import executor, files, router, together
+from priority_router.ops.rules.catalogue import executor, files, promises, router, together
 from priority_router.ops.rules.finding import Rule
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         rule.code: rule
-        for module in (files, executor, router, together)
+        for module in (files, executor, router, together, promises)
         for rule in vars(module).values()
         if isinstance(rule, Rule)
     }
