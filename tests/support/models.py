@@ -218,6 +218,7 @@ class Router:
         classes: each a `[[class]]` table of the policy; ``name`` and ``level`` are required there.
         default_class: as in the policy.
         policy: further top-level keys of the policy.
+        tenants: each a `[[tenant]]` table of the policy.
         max_batch_size: default 16 times the executor's.
         instances: instances of the executor, as the policy declares them.
         policy_text: the whole policy instead, for broken ones.
@@ -229,6 +230,7 @@ class Router:
     classes: Sequence[Mapping[str, Any]] = ({"name": INTERACTIVE, "level": 1}, {"name": BULK, "level": 2})
     default_class: str = BULK
     policy: Mapping[str, Any] = field(default_factory=dict)
+    tenants: Sequence[Mapping[str, Any]] = ()
     max_batch_size: int | None = None
     instances: int | None = None
     policy_text: str | None = None
@@ -289,7 +291,8 @@ def _policy(router: Router, executor: Executor) -> str:
         "max_batch_size": executor.max_batch_size,
     }
     text = _table(top) + "\n[executor_shape]\n" + _table(shape)
-    return text + "".join(f"\n[[class]]\n{_table(dict(entry))}" for entry in router.classes)
+    text += "".join(f"\n[[class]]\n{_table(dict(entry))}" for entry in router.classes)
+    return text + "".join(f"\n[[tenant]]\n{_table(entry)}" for entry in router.tenants)
 
 
 def _table(entries: Mapping[str, Any]) -> str:
