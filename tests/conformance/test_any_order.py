@@ -198,6 +198,7 @@ class Calls(RuleBasedStateMachine):
             self.decide()
         scheduler: Any = self.referee.scheduler
         assert scheduler.held == 0
+        assert all(not books._accounts and not books._by_charge for books in scheduler._lanes._ledgers.values())
 
 
 SETTINGS = settings(
