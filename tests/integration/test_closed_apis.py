@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 from priority_router.ops import cli
+from priority_router.ops.server import closed
 from priority_router.ops.server.closed import CLOSED
 from support.clients import Call, client
 from support.models import write_pair
-from support.serving import serving
+from support.serving import free_ports, serving
 from tritonclient.utils import InferenceServerException, shared_memory
 
 KEY = "only-for-this-test"
@@ -165,6 +166,26 @@ def test_a_key_that_is_none_is_refused(tmp_path, capsys, text):
     words = ["serve", "--model-repository", str(tmp_path), "--admin-key-file", str(tmp_path / "key")]
     assert cli.main(words) == 1
     assert "the key must be one word of at least 16" in capsys.readouterr().err
+
+
+def test_a_front_end_that_takes_no_key_is_refused(tmp_path, models, capsys):
+    words = ["serve", "--model-repository", str(models), "--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+    assert cli.main([*words, "--", "--allow-vertex-ai=true"]) == 1
+    assert "Triton's front end for Vertex AI is on" in capsys.readouterr().err
+
+
+def test_what_vertex_ai_would_leave_open(models, start_server, monkeypatch):
+    """Why it is refused: the same question is refused on the HTTP port."""
+    monkeypatch.setattr(closed, "check_front_ends", lambda *_: None)
+    (port, *_) = free_ports()
+    environment = {"AIP_PREDICT_ROUTE": "/predict", "AIP_HEALTH_ROUTE": "/health"}
+    further = ["--allow-vertex-ai=true", f"--vertex-ai-port={port}", "--vertex-ai-default-model=router"]
+    address = start_server(models, environment=environment, extra_args=further, closed_apis=CLOSED).http
+    assert status(address, "POST", "repository/index") == 403
+    with contextlib.closing(http.client.HTTPConnection(f"127.0.0.1:{port}", timeout=60)) as connection:
+        headers = {"X-Vertex-Ai-Triton-Redirect": "v2/repository/index", "Content-Type": "application/json"}
+        connection.request("POST", "/predict", b"{}", headers)
+        assert b'"name":"executor"' in connection.getresponse().read()
 
 
 def test_a_key_file_that_is_missing_is_said(tmp_path, capsys):

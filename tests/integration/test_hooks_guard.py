@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
-from priority_router.hooks import GUARDED_MODELS_ENV, SWITCHES
+from priority_router.hooks import GUARDED_MODELS_ENV, LEVEL_KEY, SWITCHES
 from support.clients import Call, client
 from support.hook_models import CALLER, ENSEMBLE, EXECUTOR, Case, counts_of, write_repository
 from support.models import Executor
+from support.serving import free_ports
 from tritonclient.utils import InferenceServerException, shared_memory
 
 TAG = 5
@@ -28,13 +29,27 @@ def case(request, start_server, tmp_path_factory):
     environment = {
         GUARDED_MODELS_ENV: f"other=its_router;{EXECUTOR}={CALLER}",
         SWITCHES["guard"]: "1" if request.param == "on" else "0",
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": EXECUTOR,
+        "AIP_PREDICT_ROUTE": "/predict",
+        "AIP_HEALTH_ROUTE": "/health",
     }
-    return Case(start_server(repository, hooks=True, environment=environment), record, request.param == "on")
+    FURTHER.update(zip(("sagemaker", "vertex-ai"), free_ports(), strict=False))
+    further = [word for name, port in FURTHER.items() for word in (f"--allow-{name}=true", f"--{name}-port={port}")]
+    server = start_server(
+        repository, hooks=True, environment=environment, extra_args=[*further, f"--vertex-ai-default-model={EXECUTOR}"]
+    )
+    return Case(server, record, request.param == "on")
 
 
-def post(server, path, body):
+FURTHER: dict[str, int] = {}
+"""Front ends of the server that runs, other than HTTP and gRPC, with their ports."""
+
+
+def post(server, path, body, front_end=None, **headers):
     """Status and text of an HTTP request written by hand."""
-    request = urllib.request.Request(f"http://{server.http}{path}", json.dumps(body).encode(), method="POST")
+    address = f"127.0.0.1:{FURTHER[front_end]}" if front_end else server.http
+    told = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(f"http://{address}{path}", json.dumps(body).encode(), told, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read().decode()
@@ -86,6 +101,23 @@ def grpc_stream(server):
     return ("OK", "") if error is None else ("INVALID_ARGUMENT", error.message())
 
 
+def sagemaker(server):
+    status, text = post(server, "/invocations", INFER, "sagemaker")
+    return ("OK" if status == 200 else status), text
+
+
+def vertex_ai(server):
+    status, text = post(server, "/predict", INFER, "vertex-ai")
+    return ("OK" if status == 200 else status), text
+
+
+def vertex_ai_redirected(server):
+    """A client of that front end may name any path of the HTTP API."""
+    path = f"v2/models/{EXECUTOR}/infer"
+    status, text = post(server, "/predict", INFER, "vertex-ai", **{"X-Vertex-Ai-Triton-Redirect": path})
+    return ("OK" if status == 200 else status), text
+
+
 def grpc_inputs():
     x = tritonclient.grpc.InferInput("X", [1, 4], "FP32")
     x.set_data_from_numpy(np.zeros((1, 4), np.float32))
@@ -134,6 +166,9 @@ ROUTES = [
     http_generate_stream,
     grpc_unary,
     grpc_stream,
+    sagemaker,
+    vertex_ai,
+    vertex_ai_redirected,
     http_shared_memory,
     grpc_shared_memory,
 ]
@@ -152,6 +187,47 @@ def test_every_route_of_a_client(case, route):
     else:
         assert code == "OK", text
         assert (case.record.tags(), refused) == ([TAG], 0)
+
+
+KEYED = {**INFER, "parameters": {LEVEL_KEY: 1}}
+KEYED_POSTS = {
+    "infer": (f"/v2/models/{EXECUTOR}/infer", KEYED, None),
+    "generate": (f"/v2/models/{EXECUTOR}/generate", {**GENERATE, LEVEL_KEY: 1}, None),
+    "generate_stream": (f"/v2/models/{EXECUTOR}/generate_stream", {**GENERATE, LEVEL_KEY: 1}, None),
+    "sagemaker": ("/invocations", KEYED, "sagemaker"),
+    "vertex-ai": ("/predict", KEYED, "vertex-ai"),
+}
+
+
+def keyed_stream(server):
+    answers: queue.Queue[Any] = queue.Queue()
+    with tritonclient.grpc.InferenceServerClient(server.grpc) as sender:
+        sender.start_stream(lambda result, error: answers.put(error))
+        sender.async_stream_infer(EXECUTOR, grpc_inputs(), parameters={LEVEL_KEY: 1})
+        answers.get(timeout=30)
+        sender.stop_stream()
+
+
+def keyed_unary(server):
+    with client(server.grpc) as sender:
+        sender.infer(EXECUTOR, Call(tag=TAG, parameters={LEVEL_KEY: 1}))
+
+
+@pytest.mark.parametrize("route", [*KEYED_POSTS, keyed_stream, keyed_unary])
+def test_the_hooks_key_from_outside_sets_no_level_by_any_route(case, route):
+    """With the guard off it arrives, and has no level all the same; one that comes by BLS has."""
+    before = counts_of(case.server).priorities_set
+    case.record.forget()
+    if isinstance(route, str):
+        path, body, front_end = KEYED_POSTS[route]
+        post(case.server, path, body, front_end)
+    else:
+        route(case.server)
+    assert case.record.tags() == ([] if case.on else [TAG])
+    assert counts_of(case.server).priorities_set == before
+    with client(case.server.grpc) as sender:
+        assert sender.infer(CALLER, Call(tag=1, inputs={"LEVEL": np.array([1], np.int64)})).ok
+    assert counts_of(case.server).priorities_set == before + 1
 
 
 HTTP_SPELLINGS = {

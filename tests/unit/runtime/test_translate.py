@@ -25,6 +25,13 @@ def test_the_executors_own_limits_are_unavailable_whatever_code_was_lost(text: s
     assert (str(error), error.code, error.outcome) == (text, "UNAVAILABLE", Outcome.EXECUTOR_ERROR)
 
 
+def test_a_shape_that_the_executor_refuses_is_the_callers_mistake_and_its_own_words_are_not() -> None:
+    text = "[request id: x] unexpected shape for input 'X' for model 'executor'. Expected [-1,4], got [1,5]"
+    assert executor_error(PREFIX + text, "INTERNAL", "executor").code == "INVALID_ARG"
+    assert executor_error(text, "INTERNAL", "executor").code == "INTERNAL"
+    assert executor_error(PREFIX + text, "UNSUPPORTED", "executor").code == "UNSUPPORTED"
+
+
 @pytest.mark.parametrize("code", ["INTERNAL", "UNAVAILABLE", "NOT_FOUND"])
 @pytest.mark.parametrize(
     "text",

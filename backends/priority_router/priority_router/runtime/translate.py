@@ -32,6 +32,9 @@ _NOT_SERVING: Final = (
 _DEAD_PROCESS: Final = re.compile(r"Stub process( '.*')? is not healthy\.")
 """What the python backend answers for a model whose process has died or stands still."""
 
+_BAD_SHAPE: Final = "unexpected shape for input '"
+"""INVALID_ARG when called directly: a router's config.pbtxt lets through what the executor's does not."""
+
 _TOO_MANY_ROWS: Final = re.compile(r"inference request batch-size must be <= (\d+) for '")
 
 _LOST_CODES: Final = frozenset(("INTERNAL", "UNKNOWN"))
@@ -65,6 +68,8 @@ def executor_error(text: str, code: str, executor: str) -> RequestError:
         return Unavailable(f"executor {executor!r} does not answer: {text}")
     if code in _LOST_CODES and any(fragment in text for fragment in _REFUSALS):
         return ExecutorFailed(text, "UNAVAILABLE")
+    if code in _LOST_CODES and refused_by_triton and _BAD_SHAPE in text:
+        return ExecutorFailed(text, "INVALID_ARG")
     return ExecutorFailed(text, code)
 
 

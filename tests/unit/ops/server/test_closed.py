@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+from priority_router.errors import SetupError
 from priority_router.ops.server import arguments, closed
 from priority_router.ops.server.closed import CLOSED
 
@@ -40,3 +41,27 @@ def test_a_key_of_grpc_opens_nothing_over_http():
 )
 def test_what_is_no_restriction(words):
     assert given(*words) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "opened"),
+    [
+        (["--allow-vertex-ai=true"], {}, CLOSED),
+        ([], {"AIP_MODE": "PREDICTION"}, CLOSED),
+        (["--allow-sagemaker", "1"], {}, ["model-repository"]),
+    ],
+)
+def test_front_ends_that_take_no_key_are_refused_until_the_same_is_open_for_all(words, environ, opened):
+    passed = arguments.read(words, None)
+    with pytest.raises(SetupError, match="takes no key") as refused:
+        closed.check_front_ends(CLOSED, passed.sagemaker, passed.vertex_ai, environ)
+    assert str(refused.value).endswith(" ".join(f"--open-api {api}" for api in opened))
+    closed.check_front_ends(set(CLOSED) - set(opened), passed.sagemaker, passed.vertex_ai, environ)
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"), [([], {}), (["--allow-vertex-ai=false"], {"AIP_MODE": "PREDICTION"}), ([], {"AIP_MODE": "x"})]
+)
+def test_front_ends_that_are_off_are_no_reason(words, environ):
+    passed = arguments.read(words, None)
+    closed.check_front_ends(CLOSED, passed.sagemaker, passed.vertex_ai, environ)

@@ -42,6 +42,8 @@ class Passed:
         loaded: models that it loads when it starts; None for all.
         config_name: file of ``configs/`` that it reads instead of a model's ``config.pbtxt``, where there is one.
         restrictions: APIs that the user closes.
+        sagemaker: SageMaker's front end is on.
+        vertex_ai: Vertex AI's front end is on; None where nothing is said of it.
     """
 
     words: tuple[str, ...]
@@ -53,6 +55,8 @@ class Passed:
     loaded: frozenset[str] | None = None
     config_name: str | None = None
     restrictions: tuple[closed.Restriction, ...] = ()
+    sagemaker: bool = False
+    vertex_ai: bool | None = None
 
 
 def read(words: Sequence[str], least_pool: int | None) -> Passed:
@@ -66,6 +70,7 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
         SetupError: an option that `serve` sets itself, or a value that would break what it promises.
     """
     switches = {"allow-http": True, "allow-grpc": True, "allow-metrics": True, "exit-on-error": True}
+    front_ends: dict[str, bool] = {}
     settings: dict[str, str] = {}
     last: dict[str, str] = {}
     named: set[str] = set()
@@ -77,6 +82,8 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
             raise SetupError(f"--{name} cannot be passed on to tritonserver: {_OWN[own]}")
         if name in switches:
             switches[name] = _boolean(name, value)
+        elif name in ("allow-sagemaker", "allow-vertex-ai"):
+            front_ends[name] = _boolean(name, value)
         elif name == "backend-config" and value.startswith("python,"):
             key, _, setting = value.removeprefix("python,").partition("=")
             settings[key] = setting
@@ -101,6 +108,8 @@ def read(words: Sequence[str], least_pool: int | None) -> Passed:
         loaded=frozenset(named) if chosen else None,
         config_name=last.get("model-config-name"),
         restrictions=tuple(restrictions),
+        sagemaker=front_ends.get("allow-sagemaker", False),
+        vertex_ai=front_ends.get("allow-vertex-ai"),
     )
 
 

@@ -7,9 +7,11 @@ Law: pure. An API is closed in both protocols by a header that a request must ca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from priority_router.errors import SetupError
 
 CLOSED: Final = ("model-repository", "shared-memory", "trace", "logging")
 """APIs that administer a server: with the first two whoever reaches a port can run code or read others' memory."""
@@ -73,6 +75,33 @@ def words(closed: Collection[str], secret: str, given: Iterable[Restriction]) ->
         if left:
             made.append(f"--{option}={','.join(left)}:{ADMIN_HEADER}={secret}")
     return made
+
+
+def check_front_ends(
+    closed: Collection[str], sagemaker: bool, vertex_ai: bool | None, environ: Mapping[str, str]
+) -> None:
+    """Refuses front ends that know no keys, and so leave open what is to be closed.
+
+    Args:
+        closed: what is to be.
+        sagemaker: that front end is on: it loads models.
+        vertex_ai: that one is on, which passes requests on to any API; None where only the environment says it.
+        environ: of the server.
+
+    Raises:
+        SetupError: one is on, with what to do.
+    """
+    if vertex_ai is None:
+        vertex_ai = environ.get("AIP_MODE") == "PREDICTION"
+    for name, on, reached in (("Vertex AI", vertex_ai, CLOSED), ("SageMaker", sagemaker, ("model-repository",))):
+        left = [api for api in reached if api in closed]
+        if on and left:
+            raise SetupError(
+                f"Triton's front end for {name} is on (--allow-{name.lower().replace(' ', '-')}"
+                f"{', AIP_MODE' if name == 'Vertex AI' else ''}), and it takes no key: on its port everybody could use "
+                f"what serve closes. Switch it off, or open the same for all: "
+                + " ".join(f"--open-api {api}" for api in left)
+            )
 
 
 def headers(secret: str, given: Iterable[Restriction]) -> dict[str, str]:

@@ -178,6 +178,7 @@ class Server:
         found = routers.find_routers(self._repositories)
         pool = routers.least_pool(found)
         passed = arguments.read(self._extra_args, pool)
+        closed.check_front_ends(self._closed_apis, passed.sagemaker, passed.vertex_ai, os.environ | self._environment)
         self.routers = [router.model for router in found]
         self.headers = closed.headers(self._admin_key, passed.restrictions)
         self._addresses = self._choose_addresses(passed)
