@@ -68,24 +68,23 @@ def texts(*values: bytes) -> bytes:
     return b"".join(len(value).to_bytes(4, "little") + value for value in values)
 
 
-def post(address: str, model: str, head: Any, raw: bytes = b"", **headers: str) -> tuple[int, bytes]:
+def post(address: str, model: str, head: Any, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
     """One infer request over HTTP.
 
     Args:
         address: ``host:port``.
         model: to call.
         head: the JSON part, or its bytes.
-        raw: the binary part.
         headers: instead of those that fit.
 
     Returns:
         Status and body; status 0 where the server closed the connection.
     """
     content = head if isinstance(head, bytes) else json.dumps(head).encode()
-    told = {"Inference-Header-Content-Length": str(len(content)), **headers}
+    told = {"Inference-Header-Content-Length": str(len(content)), **(headers or {})}
     with contextlib.closing(http.client.HTTPConnection(address, timeout=REPLY_SECONDS)) as connection:
         try:
-            connection.request("POST", f"/v2/models/{model}/infer", content + raw, told)
+            connection.request("POST", f"/v2/models/{model}/infer", content, told)
             response = connection.getresponse()
             return response.status, response.read()
         except (http.client.HTTPException, ConnectionError):
