@@ -20,6 +20,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from priority_router import __version__
 from priority_router.config import parse_policy
 from priority_router.core.values import SECOND
@@ -55,6 +56,10 @@ DRAWS: Final = 5
 
 COMPARED: Final = ("p50_ms", "p95_ms")
 RECORDING_SEED: Final = 1000
+GENTLE_SECONDS: Final = 4.0
+GENTLE_REQUESTS: Final = 40
+"""One by one, before a load begins, on server and simulator alike."""
+
 GRACE_SECONDS: Final = 3.0
 ARM = ARMS["router"]
 
@@ -99,6 +104,7 @@ def _run(options: argparse.Namespace) -> int:
         "rounds": options.rounds,
         "seconds": options.seconds,
         "warmup_seconds": options.warmup,
+        "gentle": {"seconds": GENTLE_SECONDS, "requests": GENTLE_REQUESTS},
         "seed": options.seed,
         "recording": {"seed": RECORDING_SEED, "seconds": options.record},
         "draws": DRAWS,
@@ -134,11 +140,11 @@ def _compared(name: str, load: Load, measured: profile.Profile, options: argpars
     rounds: list[dict[str, RoundSummary]] = []
     for number in range(options.rounds):
         _say(f"{name}, round {number + 1} of {options.rounds}")
-        schedule = poisson(load.classes, options.warmup + options.seconds, (options.seed, number))
-        plan = _plan(load, measured, schedule, options.warmup)
+        schedule = _begun_gently(poisson(load.classes, options.warmup + options.seconds, (options.seed, number)))
+        plan = _plan(load, measured, schedule, GENTLE_SECONDS + options.warmup)
         rounds.append(
             {
-                "server": _served(load, schedule, options.warmup),
+                "server": _served(load, schedule, GENTLE_SECONDS + options.warmup),
                 **{
                     f"simulator {draw}": run.routed(plan, options.seed + DRAWS * number + draw) for draw in range(DRAWS)
                 },
@@ -170,6 +176,18 @@ def _compared(name: str, load: Load, measured: profile.Profile, options: argpars
         "differences": differences,
         "agrees": all(abs(value) <= LIMIT for one in differences.values() for value in one.values()),
     }
+
+
+def _begun_gently(schedule: Schedule) -> Schedule:
+    """A schedule after single requests, since a fresh server's first answers are slow, whatever the policy."""
+    spacing = round(GENTLE_SECONDS * SECOND / GENTLE_REQUESTS)
+    return Schedule(
+        schedule.classes,
+        np.concatenate([np.arange(GENTLE_REQUESTS) * spacing, schedule.at + round(GENTLE_SECONDS * SECOND)]),
+        np.concatenate([np.full(GENTLE_REQUESTS, schedule.classes.index(ONLINE)), schedule.class_index]),
+        np.concatenate([np.zeros(GENTLE_REQUESTS, dtype=np.int64), schedule.payload]),
+        schedule.duration + round(GENTLE_SECONDS * SECOND),
+    )
 
 
 def _served(load: Load, schedule: Schedule, warmup: float) -> RoundSummary:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import result_simulator as simulator
 import result_values as values
 from result_tables import ResultsError
 from result_values import Values
@@ -108,6 +109,13 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
             values.dispatch_cost,
         ),
         Sentence("hardly a wait for an instance is left to cut", values.dispatch_behind_a_router),
+    ),
+    "docs/simulate.md": (
+        Sentence(
+            "{requests} requests take {seconds} s on one core, and a decision {decision} us with {queued} requests "
+            "waiting",
+            simulator.speed,
+        ),
     ),
     "docs/performance.md": (
         Sentence("all of them again, which is {minutes} minutes of load", values.bench_minutes),

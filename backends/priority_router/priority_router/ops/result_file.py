@@ -15,6 +15,9 @@ from priority_router.errors import SetupError
 AGREEMENT_SCHEMA: Final = "priority-router-agreement/1"
 """Of what scripts/agreement.py writes; see `report.SCHEMA`."""
 
+SIMULATOR_SCHEMA: Final = "priority-router-simulator/1"
+"""Likewise of scripts/measure_simulator.py."""
+
 ENSEMBLE_SCHEMA: Final = "priority-router-ensemble/1"
 """Likewise of scripts/measure_ensemble.py."""
 
@@ -36,15 +39,21 @@ MEMORY_SCHEMA: Final = "priority-router-memory/1"
 _NUMBERS: Final = re.compile(r"\[\n([\s\d.,eE+nul-]*?)\n\s*\]")
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, option: str = "--json") -> None:
     """Refuses a path that `write` could not write.
+
+    Args:
+        path: the file.
+        option: that named it.
 
     Raises:
         SetupError: it is a folder, or lies in none that can be written to.
     """
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SetupError(f"--json {path}: cannot be written; name a file in a folder that exists and is yours to write")
+        raise SetupError(
+            f"{option} {path}: cannot be written; name a file in a folder that exists and is yours to write"
+        )
 
 
 def write(path: Path, document: Mapping[str, object]) -> None:

@@ -2,10 +2,12 @@
 """``priority-router simulate`` from its words to its table and file."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from priority_router.errors import PriorityRouterError
+from priority_router.ops import cli
 from priority_router.ops.bench.table import HEAD
 from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.simulate import command
@@ -51,6 +53,55 @@ def test_every_request_ends_in_one_way_however_many_routers_there_are(tmp_path):
     assert totals[0] == totals[1]
 
 
+def test_a_file_of_requests_is_served_to_its_end(tmp_path):
+    document = simulated(tmp_path, "--arrivals", str(EXAMPLE / "arrivals.csv"))
+    lines = (EXAMPLE / "arrivals.csv").read_text().splitlines()[1:]
+    classes = document["rounds"][0]["router"]["classes"]
+    for name, one in classes.items():
+        assert sum(one["outcomes"].values()) == sum(f",{name}," in line for line in lines)
+    assert document["seconds"] == pytest.approx(float(lines[-1].partition(",")[0]), abs=0.001)
+    assert document["warmup_seconds"] == 0
+
+
+def test_the_backlog_at_the_end_is_unanswered_on_both_arms(tmp_path):
+    words = ["--rate", "online=1", "--rate", "background=500", "--seconds", "5", "--grace", "1"]
+    policy = tmp_path / "policy.toml"
+    policy.write_text((EXAMPLE / "policy.toml").read_text().replace("max_queue_size = 200", "max_queue_size = 0"))
+    document = simulated(tmp_path, *words, "--policy", str(policy))
+    for arm in document["rounds"][0].values():
+        assert arm["classes"]["background"]["outcomes"]["unanswered"] > 1000
+        assert arm["classes"]["online"]["outcomes"]["unanswered"] == 0
+
+
+def test_what_the_profile_does_not_know_is_said(tmp_path, capsys):
+    policy = tmp_path / "policy.toml"
+    policy.write_text((EXAMPLE / "policy.toml").read_text().replace("max_batch_size = 4", "max_batch_size = 16"))
+    document = simulated(tmp_path, "--rate", "online=5", "--seconds", "5", "--policy", str(policy))
+    out = capsys.readouterr().out
+    assert len(document["warnings"]) == 2
+    for warning in document["warnings"]:
+        assert f"warning: {warning}" in out
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])
+def test_a_chart_is_drawn(tmp_path, suffix, begin):
+    target = tmp_path / f"chart{suffix}"
+    simulated(tmp_path, *LOAD, "--plot", str(target))
+    assert target.read_bytes().startswith(begin)
+
+
+def test_without_matplotlib_it_says_what_to_install_before_it_begins(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "priority_router.ops.simulate.plot", raising=False)
+    monkeypatch.delitem(sys.modules, "matplotlib.figure", raising=False)
+    words = ["simulate", *FILES, *LOAD, "--plot", str(tmp_path / "chart.svg")]
+    assert cli.main(words) == 1
+    captured = capsys.readouterr()
+    assert "matplotlib" in captured.err
+    assert "triton-priority-router[tools]" in captured.err
+    assert captured.out == ""
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -60,7 +111,14 @@ def test_every_request_ends_in_one_way_however_many_routers_there_are(tmp_path):
         ([*FILES, "--rate", "online=1,row=2"], "no setting"),
         ([*FILES], "required"),
         ([*FILES[:2], "--profile", "/nowhere", "--rate", "online=1"], "cannot be read"),
-        ([*FILES, "--rate", "online=1", "--json", "/nowhere/x.json"], "cannot be written"),
+        ([*FILES, "--rate", "online=1", "--json", "/nowhere/x.json"], "--json /nowhere/x.json: cannot be written"),
+        ([*FILES, "--rate", "online=1", "--plot", "/nowhere/x.svg"], "--plot /nowhere/x.svg: cannot be written"),
+        ([*FILES, "--rate", "online=1", "--plot", "x.pdf"], ".svg or .png"),
+        ([*FILES, "--rate", "online=1", "--routers", "0"], "from 1 to 64"),
+        ([*FILES, "--arrivals", str(EXAMPLE / "arrivals.csv"), "--warmup", "9"], "nothing is left to count"),
+        ([*FILES, "--arrivals", "/nowhere"], "cannot be read"),
+        (["--policy", str(EXAMPLE / "profile.json"), *FILES[2:], "--rate", "online=1"], "profile.json"),
+        ([*FILES[:2], "--profile", str(EXAMPLE / "policy.toml"), "--rate", "online=1"], "policy.toml"),
     ],
 )
 def test_what_cannot_be_simulated_is_said(words, said, capsys):

@@ -79,11 +79,13 @@ def test_times_lie_between_those_measured_and_go_on_in_proportion(rows, low, hig
     assert fmean(drawn) == pytest.approx((low + high) / 2, rel=0.02)
 
 
-def test_long_lists_are_thinned_and_keep_their_ends():
-    thin = profile.thinned([float(value) for value in range(10_000, 0, -1)])
+def test_long_lists_are_thinned_and_one_odd_value_counts_for_one():
+    thin = profile.thinned([*(float(value) for value in range(1, 10_000)), 1e9])
     assert len(thin) == profile.MOST_SAMPLES
-    assert (thin[0], thin[-1]) == (1.0, 10_000.0)
+    assert thin == sorted(thin)
     assert thin[50] == pytest.approx(5000, rel=0.01)
+    assert thin[-1] < 10_000
+    assert profile.thinned([3.0, 1.0, 2.0]) == [1.0, 2.0, 3.0]
 
 
 def test_the_mean_of_drawn_is_that_of_its_draws():

@@ -41,6 +41,7 @@ MODES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Option to the module whose ``main(words)`` runs instead, with all words, and how to use it in a line."""
 
+PLOT_SUFFIXES: Final = (".svg", ".png")
 DEFAULT_SECONDS: Final = 60.0
 DEFAULT_WARMUP_SECONDS: Final = 5.0
 DEFAULT_GRACE_SECONDS: Final = 3.0
@@ -64,9 +65,14 @@ def main(words: Sequence[str]) -> int:
             status: int = importlib.import_module(mode[0]).main(words)
             return status
     options = _parser().parse_args(words)
-    for target in (options.json, options.plot):
+    for option, target in (("--json", options.json), ("--plot", options.plot)):
         if target is not None:
-            result_file.check_writable(target)
+            result_file.check_writable(target, option)
+    plot = None
+    if options.plot is not None:
+        if options.plot.suffix not in PLOT_SUFFIXES:
+            raise SetupError(f"--plot {options.plot}: write a name that ends in {' or '.join(PLOT_SUFFIXES)}")
+        plot = importlib.import_module("priority_router.ops.simulate.plot")
     policy = load_policy(options.policy).scheduling
     measured = profile.parse(_text(options.profile), str(options.profile))
     plan = _plan(options, policy, measured)
@@ -76,6 +82,8 @@ def main(words: Sequence[str]) -> int:
     arms = {name: table.over_rounds([finished[name] for finished in rounds]) for name in run.ARMS}
     for line in _text_lines(plan, arms, options.rounds, warnings(plan)):
         print(line)
+    if plot is not None:
+        plot.draw(options.plot, arms, f"{options.policy}, {(plan.duration - plan.warmup) / SECOND:g} virtual s")
     if options.json is not None:
         result_file.write(options.json, _document(options, words, plan, rounds, arms))
         print(f"\n{options.json}: written; again: {shlex.join(['priority-router', 'simulate', *words])}")

@@ -220,11 +220,10 @@ class Recording:
         loaded = self._around_under_load()
         if loaded is not None:
             around = under_load(around, loaded)
-        outside = [reply.outside / MICROSECOND for reply in replies]
-        request = [way / 2 for way in outside]
-        answer = [max(0.0, reply.outside / MICROSECOND - median(request)) for reply in self.together or replies]
+        request = median(reply.outside for reply in replies) / MICROSECOND / 2
+        answer = [max(0.0, reply.outside / MICROSECOND - request) for reply in self.together or replies]
         return {
-            "request": request,
+            "request": [max(0.0, request)],
             "hand_over": (self.page.hand_over_us() if self.page is not None else [])
             or [reply.queue / MICROSECOND for reply in replies],
             "call": [usual + median(each.gained.queue for each in self.alone) / MICROSECOND],

@@ -3,7 +3,7 @@
 
 First one request at a time, of each row count in turn, between two readings of the executor's counters: what the
 execution took is then known exactly, and what is left of the answer's time are the ways around it. Then requests of one
-row at random times, nearly as many as the executor can serve, for the same under load. With ``--watch`` it sends
+row at random times, a little more than the executor can serve, for the same under load. With ``--watch`` it sends
 nothing and reads the counters only.
 """
 
@@ -48,8 +48,8 @@ ALONE_SHARE: Final = 0.5
 WARM_UP_SHARE: Final = 0.1
 """Of the time under load, at its start: not kept."""
 
-LOAD: Final = 0.9
-"""Of what the executor can do in batches of the largest row count, under load."""
+LOAD: Final = 1.05
+"""Of what the executor can do in batches of the largest row count, under load: what waits then decides the delays."""
 
 MOST_PER_SECOND: Final = 1000.0
 """Requests under load; more would measure this client and the server's front end."""
@@ -85,7 +85,7 @@ def main(words: Sequence[str]) -> int:
     """
     options = _parser().parse_args(words)
     target: Path = options.record_profile
-    result_file.check_writable(target)
+    result_file.check_writable(target, "--record-profile")
     executor = load_policy(options.policy).executor if options.policy is not None else options.executor
     with command_line.interrupted_by_sigterm(), contextlib.closing(asking.connect(options.url)) as server:
         configs = {model: server.config(model) for model in (options.model, executor)}
@@ -264,7 +264,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = command_line.parser(
         "priority-router simulate --record-profile",
         "Writes the profile of an executor behind a router that runs. It sends requests to the router: one at a time "
-        "for half of the time, then nearly as many as the executor can serve, so other callers wait behind these; "
+        "for half of the time, then a little more than the executor can serve, so other callers wait behind these; "
         "record before there is traffic, or with --watch, which sends nothing and sees execution times only.",
         usage="%(prog)s FILE --url URL [options]",
     )
