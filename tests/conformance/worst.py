@@ -94,6 +94,7 @@ def draw(rng: random.Random) -> tuple[SchedulingPolicy, int, list[Stream], str]:
             max_wait=rng.choice((0, 0, 1, 100 * MS, SECOND)),
             min_share=rng.choice((0.0, 0.1, 0.2, 0.3)) if promise else 0.0,
             fair_by=rng.choice((FairBy.NONE, FairBy.NONE, FairBy.TENANT)),
+            reject_predicted_late=rng.random() < 0.3,
         )
         for number in range(rng.randint(1, 3))
     )

@@ -13,6 +13,7 @@ _PROFILE: Final = Recorded("profile.json", "lane", {1: 60_000_000, 4: 80_000_000
 """Of an executor that takes 60 ms for one row, and nearly always at most 65."""
 
 _ONLINE: Final = "level = 1\n"
+_RULE: Final = '[[tenant]]\nname = "%s"\nmost_urgent_class = "online"'
 _TOP: Final = 'executor = "scorer"\n'
 
 
@@ -53,6 +54,22 @@ SAMPLES: Final = (
     ),
     _online("PR506", "", "min_share = 0.5"),
     _background("PR507", "", "min_share = 0.95", fix=policy("min_share = 0.95", "min_share = 0.5")),
+    _background(
+        "PR508",
+        "",
+        "reject_predicted_late = true\nallow_timeout_override = false",
+        fix=Edit(LANE_POLICY, "", "default_timeout_microseconds = 1000000"),
+    ),
+    sample(
+        "PR509",
+        "",
+        policy("max_queue_size = 128", 'max_queue_size = 7\nfair_by = "tenant"'),
+        fix=(policy("max_queue_size = 7", "max_queue_size = 64"),),
+    ),
+    _background(
+        "PR510", "one", _RULE % "acme", fix=policy(_RULE % "acme" + "\n", "", 'the [[tenant]] with name = "acme"')
+    ),
+    _background("PR510", "all", _RULE % "*", fix=policy(_RULE % "*" + "\n", "", 'the [[tenant]] with name = "*"')),
     sample(
         "PR511",
         "declared",
@@ -91,5 +108,11 @@ SAMPLES: Final = (
         "all",
         policy(_TOP, f"{_TOP}max_queue_bytes = 1000\n"),
         fix=(policy("max_queue_bytes = 1000", "max_queue_bytes = 1024"),),
+    ),
+    sample(
+        "PR515",
+        "",
+        policy(_TOP, f'{_TOP}tenant_sources = ["header:x-tenant"]\n'),
+        fix=(policy('tenant_sources = ["header:x-tenant"]\n', "", "remove tenant_sources"),),
     ),
 )

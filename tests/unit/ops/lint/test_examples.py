@@ -91,8 +91,8 @@ def repository(folder, file="", lines="", fields=frozenset()):
         path.write_text(text)
         if 'backend: "python"' in text:
             (path.parent / "1" / "model.py").touch()
-    shape, classes = policy.pop("executor_shape"), policy.pop("class")
-    tables = "".join(f"[[class]]\n{toml(table)}" for table in classes)
+    shape, given = policy.pop("executor_shape"), {key: policy.pop(key, []) for key in ("class", "tenant")}
+    tables = "".join(f"[[{key}]]\n{toml(table)}" for key in given for table in given[key])
     (folder / "router" / "0").mkdir()
     for version in "01":
         path = folder / "router" / version / "policy.toml"

@@ -207,6 +207,19 @@ _PROMISES: Final = {
     ),
     "PR506": Example(POLICY, _BEFORE % "min_share = 0.2", _BEHIND % "min_share = 0.2"),
     "PR507": Example(POLICY, _BEHIND % "min_share = 0.95", _BEHIND % "min_share = 0.2"),
+    "PR508": Example(
+        POLICY,
+        _CLASS % "reject_predicted_late = true\nallow_timeout_override = false",
+        _CLASS % "reject_predicted_late = true\ndefault_timeout_microseconds = 100_000",
+    ),
+    "PR509": Example(
+        POLICY, _CLASS % 'fair_by = "tenant"\nmax_queue_size = 4', _CLASS % 'fair_by = "tenant"\nmax_queue_size = 256'
+    ),
+    "PR510": Example(
+        POLICY,
+        '[[tenant]]\nname = "acme"\nmost_urgent_class = "online"',
+        '[[tenant]]\nname = "acme"\nmost_urgent_class = "background"',
+    ),
     "PR511": Example(
         POLICY,
         "max_execution_microseconds = 50_000\n" + _CLASS % "default_timeout_microseconds = 20_000",
@@ -223,6 +236,11 @@ _PROMISES: Final = {
         "max_execution_microseconds = 40_000_000\nexecutor_timeout_microseconds = 90_000_000",
     ),
     "PR514": Example(POLICY, _CLASS % "max_queue_bytes = 64", _CLASS % "max_queue_bytes = 4_000_000"),
+    "PR515": Example(
+        POLICY,
+        'tenant_sources = ["header:x-tenant"]',
+        'tenant_sources = ["header:x-tenant"]\n[[tenant]]\nname = "*"\nmost_urgent_class = "background"',
+    ),
 }
 
 EXAMPLES: Final[Mapping[str, Example]] = MappingProxyType(

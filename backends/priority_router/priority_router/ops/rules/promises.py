@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from typing import Final
 
-from priority_router.config import RouterPolicy
-from priority_router.core.values import MICROSECOND, Order, TimeoutAction, TrafficClass
+from priority_router.config import EVERY_OTHER, ClassSource, RouterPolicy, SourceKind
+from priority_router.core.values import MICROSECOND, FairBy, Order, TimeoutAction, TrafficClass
 from priority_router.core.worst_case import longest_flight
 from priority_router.interface import CLASS_TENSOR
 from priority_router.ops.rules.catalogue import promises as rules
@@ -55,9 +56,12 @@ def check(router: Model, policy: RouterPolicy, recorded: Recorded | None) -> Ite
         yield from of_class.blocking(recorded)
         yield from of_class.share()
         yield from of_class.timeout(recorded)
+        yield from of_class.early()
+        yield from of_class.tenants()
     yield from _little_left(router, policy)
     yield from _given_up(router, policy)
     yield from _bytes(router, policy)
+    yield from _tenants(router, policy)
 
 
 class _OfClass:
@@ -183,6 +187,55 @@ class _OfClass:
                 f"write default_timeout_microseconds = {_microseconds(2 * execution)}, or more, for class "
                 f"{self._each.name!r}",
             )
+
+    def early(self) -> Iterator[Finding]:
+        """Early refusal."""
+        if self._each.reject_predicted_late and not self._may_expire:
+            yield self._finding(
+                rules.NOTHING_IS_LATE,
+                "reject_predicted_late",
+                "reject_predicted_late = true, no default_timeout_microseconds and allow_timeout_override = false: "
+                "nothing has a timeout, and nothing is refused",
+                f"write default_timeout_microseconds = {_TIMEOUT}, or another one, for class {self._each.name!r}",
+            )
+
+    def tenants(self) -> Iterator[Finding]:
+        """Fair tenants."""
+        size = self._each.max_queue_size
+        needed = 2 * self._scheduling.instances * max(1, self._scheduling.max_batch_size)
+        if self._each.fair_by is FairBy.TENANT and 0 < size < needed:
+            yield self._finding(
+                rules.NO_ROOM_FOR_TENANTS,
+                "max_queue_size",
+                f'fair_by = "tenant" and max_queue_size = {size}, fewer than {needed}, which is what one tenant may '
+                "send at once for two batches: the others are refused while it fills the queue",
+                f"write max_queue_size = {8 * needed}, or more, for class {self._each.name!r}",
+            )
+
+
+def _tenants(router: Model, policy: RouterPolicy) -> Iterator[Finding]:
+    """Rules of tenants, and where tenants are named."""
+    file = policy_file(router)
+    levels = {each.name: each.level for each in policy.scheduling.classes}
+    first = min(levels.values())
+    others = [rule for rule in policy.tenants if rule.name == EVERY_OTHER]
+    capped = any(levels[rule.most_urgent_class] > first for rule in others)
+    for index, rule in enumerate(policy.tenants):
+        if levels[rule.most_urgent_class] == first and (rule.name == EVERY_OTHER or not capped):
+            yield Finding(
+                rules.TENANT_WITHOUT_CAP,
+                in_policy(router, "tenant", index),
+                f"the [[tenant]] {rule.name!r} in {file} has most_urgent_class = {rule.most_urgent_class!r}, of the "
+                "most urgent level: it caps nothing",
+                f"remove the [[tenant]] with name = {json.dumps(rule.name)} from {file}",
+            )
+    if policy.tenant_sources != (ClassSource(SourceKind.PARAMETER),) and not policy.reads_tenants:
+        yield Finding(
+            rules.UNREAD_SOURCES,
+            in_policy(router, "tenant_sources"),
+            f"{file} has tenant_sources, no fair_by and no [[tenant]]: it does not matter whose a request is",
+            f"remove tenant_sources from {file}",
+        )
 
 
 def _microseconds(time: int) -> int:

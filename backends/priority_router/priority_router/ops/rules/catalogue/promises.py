@@ -56,6 +56,27 @@ LITTLE_LEFT: Final = Rule(
     "While the others have work, the most urgent level gets only what their shares leave of the executor's time.",
     "Write shares that are together at most half, or levels that say what is urgent.",
 )
+NOTHING_IS_LATE: Final = Rule(
+    "PR508",
+    Severity.WARNING,
+    "Early refusal where no request has a timeout",
+    "What has no timeout is never late, so that nothing is refused.",
+    "Write a default_timeout_microseconds, or allow_timeout_override = true for those of the callers.",
+)
+NO_ROOM_FOR_TENANTS: Final = Rule(
+    "PR509",
+    Severity.NOTE,
+    "Queue too short for fair tenants",
+    "Tenants share turns, not room: one that sends a few batches at once fills the queue, and others are refused.",
+    "Write a larger max_queue_size, and limit tenants at the gateway.",
+)
+TENANT_WITHOUT_CAP: Final = Rule(
+    "PR510",
+    Severity.WARNING,
+    "Tenant rule that caps nothing",
+    "Its most_urgent_class is of the most urgent level, and no rule for the others makes it an exception.",
+    "Name a less urgent class, or remove the rule.",
+)
 TIMEOUT_TOO_SHORT: Final = Rule(
     "PR511",
     Severity.WARNING,
@@ -84,4 +105,11 @@ FEW_BYTES: Final = Rule(
     "max_queue_bytes below one request",
     "The largest request that the router accepts can never wait: it is refused unless the executor is free.",
     "Write at least the bytes of such a request, or a smaller max_batch_size for the router.",
+)
+UNREAD_SOURCES: Final = Rule(
+    "PR515",
+    Severity.WARNING,
+    "tenant_sources that nothing reads",
+    "Without fair_by and [[tenant]] it does not matter whose a request is, and nobody looks.",
+    'Write fair_by = "tenant" for a class, or a [[tenant]] rule.',
 )
