@@ -30,12 +30,14 @@ class Record:
     request: Request
     traffic_class: TrafficClass
     place: int
+    arrived: int
     deadline: int | None = None
     sent_rows: int = 0
     answered_rows: int = 0
     delayed: bool = False
     promoted_to: int | None = None
     expired: int = 0
+    waits_on: bool = False
     account: Hashable = None
     turn: int = field(init=False)
     turn_alike: int = field(init=False)
@@ -124,13 +126,42 @@ class Lines:
 
     def delay(self, record: Record) -> None:
         self.remove(record)
+        self._mark_delayed(record)
+        self.add(record)
+
+    def _mark_delayed(self, record: Record) -> None:
         self._delays += 1
         record.delayed, record.expired = True, self._delays
         record.turn = record.turn_alike = record.expired
-        self.add(record)
+
+    def under(self, policy: SchedulingPolicy, now: int, default_class: str) -> Lines:
+        """The same requests under another policy."""
+        classes = {each.name: each for each in policy.classes}
+        lines = Lines(policy)
+        lines.tenants, lines._delays = self.tenants.under(policy), self._delays
+        everyone = list(self.everyone())
+        late = []
+        for record in sorted(everyone, key=lambda each: each.place):
+            before, after = record.traffic_class, classes.get(record.traffic_class.name, classes[default_class])
+            was, aged = record.queue, after.max_wait and now >= record.arrived + after.max_wait
+            record.traffic_class = after
+            record.promoted_to = min(level for level, _ in lines._lines) if aged else None
+            if (before.name, before.fair_by) != (after.name, after.fair_by):
+                lines.tenants.enter(record)
+            if record.waits_on and not aged and not record.delayed:
+                late.append(record)
+            record.delayed = record.delayed and not aged
+            if record.queue != was or (before.order, before.fair_by) != (after.order, after.fair_by):
+                record.turn = record.turn_alike = record.expired if record.delayed else record.place
+        for record in sorted(late, key=lambda each: (each.deadline or 0, each.place)):
+            lines._mark_delayed(record)
+        for record in sorted(everyone, key=lambda each: each.expired if each.delayed else each.place):
+            lines.add(record)
+        return lines
 
     def holds(self, record: Record) -> bool:
-        return record.request.id in self._lines[record.lane].everyone
+        line = self._lines.get(record.lane)
+        return line is not None and record.request.id in line.everyone
 
     def everyone(self) -> Iterator[Record]:
         for line in self._lines.values():

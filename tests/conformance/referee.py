@@ -20,23 +20,26 @@ rows        at most B rows; each row is sent once, in order; only requests of mo
 conserving  nothing waits while fewer than I dispatches are in flight.
 ahead       at most 2 I dispatches are in flight (3 I with overtaking; 4 I for the most urgent level when shared).
 one end     each request ends once, in the advance after the event that ends it, and for that reason.
-limits      after an advance no class has more waiting than it may, those that have begun set aside; one is refused as
-            full only on arrival, only the newest of those of its class that have not begun, and only when the class is
-            then exactly full.
+limits      after an advance no class has more waiting than it may, those that have begun and those that stood there
+            when the policy changed set aside; one is refused as full only on arrival, only the newest of those of its
+            class that have not begun, and only when the class is then full, and no fuller than that allows.
 early       one is refused as predicted late only where its class asks for it, while it waits for its first row and has
             a queue timeout that would answer it, and only while I dispatches are in flight: a free slot is never too
             late. When that is, learned times tell: test_early_refusal judges them.
 wake-up     later than now, and not after the next queue timeout or executor timeout.
 sends first the executor gets its work before replies are sent.
+change      under another policy each request keeps its arrival, its deadline and its class, or gets the default class
+            where its own is gone; what the policy says of that class holds from then on.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from conformance.books import Foul, Lines, Record, law, replay_joins
+from conformance.limits_books import Limits
 from priority_router.core.values import (
     Action,
     Dispatch,
@@ -75,6 +78,7 @@ class Referee:
         self._ages: list[tuple[int, Record]] = []
         self._due: dict[int, Outcome] = {}
         self._draining = False
+        self._limits = Limits(policy)
 
     # Calls in.
 
@@ -85,7 +89,7 @@ class Referee:
             timeout = traffic_class.default_timeout
             if request.timeout and traffic_class.allow_timeout_override:
                 timeout = min(request.timeout, timeout) if timeout else request.timeout
-            record = Record(request, traffic_class, self.received, now + timeout if timeout else None)
+            record = Record(request, traffic_class, self.received, now, now + timeout if timeout else None)
             self._records[request.id] = record
             if self._draining or self._gone:
                 self._due[request.id] = Outcome.UNAVAILABLE
@@ -114,6 +118,20 @@ class Referee:
             dispatch, _ = self._flying.pop(dispatch_id)
             self._answer(dispatch, None if error is None else error.outcome)
         self.scheduler.completed(dispatch_id, now, error)
+
+    def adopt(self, policy: SchedulingPolicy, now: int, default_class: str) -> None:
+        self.policy = policy
+        self._classes = {each.name: each for each in policy.classes}
+        for record in self._records.values():
+            if not self._is_waiting(record):
+                record.traffic_class = self._classes.get(record.traffic_class.name, self._classes[default_class])
+        self._lines = self._lines.under(policy, now, default_class)
+        everyone = sorted(self._lines.everyone(), key=lambda record: record.place)
+        self._waiting = {name: sum(each.traffic_class.name == name for each in everyone) for name in self._classes}
+        young = [record for record in everyone if record.traffic_class.max_wait and record.promoted_to is None]
+        self._ages = [(record.arrived + record.traffic_class.max_wait, record) for record in young]
+        self._limits = Limits(policy, stood=self.received)
+        self.scheduler.adopt(policy, now, default_class)  # type: ignore[attr-defined]
 
     def drain(self) -> None:
         self._draining = True
@@ -208,7 +226,7 @@ class Referee:
         instances, flying = self.policy.instances, len(self._flying)
         most = 2 * instances
         if self.policy.overtaking:
-            most = 3 * instances
+            most = (4 if self._limits.stood else 3) * instances  # beside what an earlier policy sent
         if self.policy.shared_executor and dispatch.level == min(each.level for each in self.policy.classes):
             most = 4 * instances
         law(flying < most, "ahead", "{} in flight, at most {}", flying, most)
@@ -240,42 +258,8 @@ class Referee:
         law(not self._due, "one end", "not ended: {}", self._due)
         if self._gone:
             law(self._lines.first() is None, "one end", "requests wait for an executor that is gone")
-        self._check_limits(refused)
+        self._limits.check(self._lines, refused, self._new)
         self._new.clear()
-
-    def _check_limits(self, refused: dict[str, list[Record]]) -> None:
-        for name, waiting in self._waiting.items():
-            limit = self._classes[name].max_queue_size
-            if limit and waiting > limit:
-                law(waiting - self._begun(name) <= limit, "limits", "{} of {} wait, at most {}", waiting, name, limit)
-        over = self._over_bytes(refused)
-        for name, records in refused.items():
-            limit, waiting = self._classes[name].max_queue_size, self._waiting[name]
-            full = waiting - self._begun(name) <= limit <= waiting or name in over
-            law(full, "limits", "{} refused as full with {} of {} waiting", name, waiting, limit)
-            places = [record.place for record in records]
-            untouched = [new for new in self._new if self._is_waiting(new) and not new.sent_rows]
-            kept = [new.place for new in untouched if new.traffic_class.name == name]
-            law(max(kept, default=0) < min(places), "limits", "{}: {} refused, {} kept", name, places, kept)
-
-    def _over_bytes(self, refused: dict[str, list[Record]]) -> set[str]:
-        """Classes that would be past a limit in bytes with one more of the refused; what waits must be within them."""
-        total = self.policy.max_queue_bytes
-        if not total and not any(each.max_queue_bytes for each in self.policy.classes):
-            return set()
-        everyone = list(self._lines.everyone())
-        over = set()
-        for each in self.policy.classes:
-            own = [record for record in everyone if record.traffic_class is each]
-            limit, held = each.max_queue_bytes, _bytes(own)
-            law(not limit or _bytes(own, begun=False) <= limit, "limits", "{} bytes of {} wait", held, each.name)
-            oldest = min(refused.get(each.name, ()), key=lambda record: record.place, default=None)
-            if limit and oldest is not None and held + oldest.request.size > limit:
-                over.add(each.name)
-        law(not total or _bytes(everyone, begun=False) <= total, "limits", "more than {} bytes wait", total)
-        if total and _bytes(everyone) + sum(map(_bytes, refused.values())) > total:
-            over |= set(refused)
-        return over
 
     def _check_wakeup(self, now: int) -> None:
         wakeup = self.scheduler.next_wakeup()
@@ -306,9 +290,7 @@ class Referee:
         return record
 
     def _enter(self, record: Record) -> None:
-        charges = self._lines.tenants.of(record.traffic_class)
-        if charges is not None:
-            record.account = charges.begins(record.request.tenant)
+        self._lines.tenants.enter(record)
         self._lines.add(record)
         self._waiting[record.traffic_class.name] += 1
 
@@ -326,10 +308,6 @@ class Referee:
 
     def _is_waiting(self, record: Record) -> bool:
         return self._lines.holds(record)
-
-    def _begun(self, name: str) -> int:
-        """Requests of this class that wait for the rest of their parts."""
-        return sum(record.traffic_class.name == name and record.sent_rows > 0 for record in self._lines.everyone())
 
     def _end_soon(self, record: Record, outcome: Outcome) -> None:
         """The next advance must end this request so."""
@@ -384,9 +362,7 @@ class Referee:
             record = heappop(self._deadlines)[2]
             if record.traffic_class.timeout_action is TimeoutAction.REJECT:
                 self._end_soon(record, Outcome.TIMEOUT)
-            elif record.promoted_to is None:
+                continue
+            record.waits_on = True
+            if record.promoted_to is None:
                 self._lines.delay(record)
-
-
-def _bytes(records: Iterable[Record], *, begun: bool = True) -> int:
-    return sum(record.request.size for record in records if begun or not record.sent_rows)

@@ -76,5 +76,17 @@ class TenantBooks:
     def __bool__(self) -> bool:
         return bool(self._classes)
 
+    def under(self, policy: SchedulingPolicy) -> TenantBooks:
+        """Those that are shared under another policy, too, with all that was charged."""
+        books = TenantBooks(policy)
+        books._classes |= {name: charges for name, charges in self._classes.items() if name in books._classes}
+        return books
+
+    def enter(self, record: Any) -> None:
+        """One more request waits in its class."""
+        charges = self.of(record.traffic_class)
+        if charges is not None:
+            record.account = charges.begins(record.request.tenant)
+
     def of(self, traffic_class: TrafficClass) -> Charges | None:
         return self._classes.get(traffic_class.name)

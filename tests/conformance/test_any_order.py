@@ -173,6 +173,27 @@ class Calls(RuleBasedStateMachine):
         self.now = until
         self.decide()
 
+    @rule(
+        classes=CLASSES,
+        kept=st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True),
+        overtaking=st.booleans(),
+        most_bytes=st.sampled_from((0, 0, 100)),
+        which=st.integers(0, 3),
+    )
+    def reload(
+        self, classes: list[TrafficClass], kept: list[int], overtaking: bool, most_bytes: int, which: int
+    ) -> None:
+        """Another policy: some classes stay under other rules, some are gone, some are new."""
+        named = tuple(replace(each, name=f"c{number}") for each, number in zip(classes, kept, strict=False))
+        self.policy = replace(
+            self.policy,
+            classes=named,
+            overtaking=self.policy.levels and overtaking,
+            max_queue_bytes=most_bytes,
+        )
+        self.referee.adopt(self.policy, self.now, named[which % len(named)].name)
+        self.decide()
+
     @rule()
     def drain(self) -> None:
         if self.requests > 20:

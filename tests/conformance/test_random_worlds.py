@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from conformance.worlds import MIXES, MS, TIMES, answered_mostly, check_end, run
-from priority_router.core.values import SECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
+from conformance.worlds import MIXES, MS, TIMES, Played, answered_mostly, check_end, run
+from priority_router.core.scheduler import Scheduler
+from priority_router.core.values import SECOND, Action, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.ops.simulate.arrivals import Stream, rows_up_to
 from priority_router.ops.simulate.clock import Delay
 from priority_router.ops.simulate.executor import ExecutorShape
@@ -93,7 +95,27 @@ def draw_streams(rng: random.Random, policy: SchedulingPolicy, rows_per_second: 
     return streams
 
 
-def check(seed: int, requests: int, *, policies: bool = False) -> None:
+class Untouched(Scheduler):
+    """Refuses nobody early: that follows from predictions, which a change makes anew."""
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        super().__init__(
+            replace(policy, classes=tuple(replace(each, reject_predicted_late=False) for each in policy.classes))
+        )
+
+
+class Adopting(Untouched):
+    """Queues everybody anew before each decision, under a policy that differs by a limit that is never reached."""
+
+    def advance(self, now: int) -> list[Action]:
+        limit = 0 if self._policy.max_queue_bytes else 2**60
+        self.adopt(replace(self._policy, max_queue_bytes=limit), now, self._policy.classes[0].name)
+        return super().advance(now)
+
+
+def check(
+    seed: int, requests: int, *, policies: bool = False, scheduler: Callable[[SchedulingPolicy], Scheduler] = Scheduler
+) -> Played:
     rng = random.Random(f"world {seed}")
     policy = draw_policy(rng)
     if policies:
@@ -109,7 +131,9 @@ def check(seed: int, requests: int, *, policies: bool = False) -> None:
         fate=rng.choice((None, answered_mostly)),
     )
     streams = draw_streams(rng, policy, capacity)
-    check_end(run(policy, setup, by_tenant(streams) if policies else streams, requests, seed))
+    played = run(policy, setup, by_tenant(streams) if policies else streams, requests, seed, scheduler)
+    check_end(played)
+    return played
 
 
 @pytest.mark.parametrize("seed", [*range(60), 10427, 10539])
@@ -120,6 +144,13 @@ def test_laws_hold_in_random_worlds(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_laws_hold_with_every_policy(seed: int) -> None:
     check(seed, requests=200, policies=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_decisions_are_the_same_after_a_change_that_changes_nothing(seed: int) -> None:
+    untouched, adopting = (check(seed, 200, policies=True, scheduler=made) for made in (Untouched, Adopting))
+    assert adopting.taken == untouched.taken
+    assert adopting.simulation.outcomes == untouched.simulation.outcomes
 
 
 @pytest.mark.slow

@@ -7,11 +7,13 @@ import re
 
 import pytest
 from conformance import (  # noqa: F401 - they enter what they hold
+    checks_change,
     checks_policy,
     checks_tenants,
     checks_when,
     checks_worst,
     measurements,
+    mutations_change,
     mutations_policy,
     mutations_tenants,
     mutations_when,

@@ -32,6 +32,7 @@ __all__ = [
     "TenantRule",
     "load_policy",
     "parse_policy",
+    "read_text",
 ]
 
 POLICY_FILE: Final = "policy.toml"
@@ -144,13 +145,21 @@ def load_policy(path: Path) -> RouterPolicy:
     Raises:
         PolicyError: the file cannot be read or used.
     """
+    return parse_policy(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a policy.
+
+    Raises:
+        PolicyError: the file cannot be read.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError as error:
         raise PolicyError(f"{path}: no such file; a router's version folder must hold {POLICY_FILE}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path}: cannot be read ({error}); write it as UTF-8 text readable by the server") from error
-    return parse_policy(text, str(path))
 
 
 def parse_policy(text: str, source: str = POLICY_FILE) -> RouterPolicy:

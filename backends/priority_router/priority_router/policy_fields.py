@@ -281,6 +281,18 @@ TENANT: Final = (
     ),
 )
 
+FIXED: Final = (
+    "policy_version",
+    "mode",
+    "executor",
+    "executor_version",
+    "shared_executor",
+    "guard_executor",
+    "executor_shape.instances",
+    "executor_shape.max_batch_size",
+)
+"""What a router takes in when it is loaded alone; all other keys hold as soon as the file has changed."""
+
 HABITS: Final = {
     "priority": "level",
     "priority_level": "level",

@@ -7,7 +7,7 @@ can, since what was sent or has ended has made room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from priority_router.core.batching import Batch
@@ -43,13 +43,29 @@ class Admission:
     """
 
     def __init__(self, policy: SchedulingPolicy, lanes: Lanes, executor: ExecutorModel, shares: Shares) -> None:
+        self._executor = executor
+        self._shares = shares
+        self._arrivals: list[Entry] = []
+        self.predicted_waits: dict[str, PredictedWaits] = {}
+        self._follow(policy, lanes)
+
+    def _follow(self, policy: SchedulingPolicy, lanes: Lanes) -> None:
         self._policy = policy
         self._lanes = lanes
-        self._arrivals: list[Entry] = []
         self._forecast: Forecast | None = None
-        self.predicted_waits = {each.name: PredictedWaits() for each in policy.classes if refuses_early(each)}
-        if self.predicted_waits:
-            self._forecast = lanes.watch = Forecast(policy, lanes, executor, shares)
+        early = [each.name for each in policy.classes if refuses_early(each)]
+        self.predicted_waits = {name: PredictedWaits() for name in early} | self.predicted_waits
+        if early:
+            self._forecast = lanes.watch = Forecast(policy, lanes, self._executor, self._shares)
+
+    def adopt(self, policy: SchedulingPolicy, lanes: Lanes, waiting: Iterable[Entry]) -> None:
+        """Judge by another policy from now on; ``waiting`` are those in its lanes, in order of arrival."""
+        self._follow(policy, lanes)
+        if self._forecast is not None:
+            new = {entry.sequence for entry in self._arrivals}
+            for entry in waiting:
+                if entry.sequence not in new:
+                    self._forecast.add(entry)
 
     def arrived(self, entry: Entry) -> None:
         """Take in a request that waits as of now."""
@@ -93,7 +109,7 @@ class Admission:
         for part in flight.dispatch.parts:
             entry = entries.get(part.request_id)
             if entry is not None and part.first_row == 0 and entry.predicted is not None:
-                waits = self.predicted_waits[entry.traffic_class.name]
+                waits = self.predicted_waits.setdefault(entry.traffic_class.name, PredictedWaits())
                 waits.requests += 1
                 waits.predicted += entry.predicted
                 waits.actual += flight.started - entry.arrived

@@ -60,16 +60,24 @@ class ExecutorModel:
     """
 
     def __init__(self, policy: SchedulingPolicy, most_urgent_level: int) -> None:
-        self._policy = policy
-        self._most_urgent_level = most_urgent_level
+        self._follow(policy, most_urgent_level)
         self._max_rows = max(policy.max_batch_size, 1)
         self._running: list[Flight] = []
-        self._may_be_passed = policy.levels and (policy.instances > 1 or policy.overtaking or policy.shared_executor)
         self._lead = Lead()
-        self._bounded_wait = any(each.max_wait or each.min_share for each in policy.classes)
-        self.times = ServiceTimes(self._max_rows, bounded=any(each.max_blocking for each in policy.classes))
+        self.times = ServiceTimes(self._max_rows, bounded=_bounded(policy))
         self.flights: dict[int, Flight] = {}
         self.waiting: list[Flight] = []
+
+    def adopt(self, policy: SchedulingPolicy, most_urgent_level: int) -> None:
+        """Go on under another policy, of the same executor, with all that was sent and learned."""
+        self._follow(policy, most_urgent_level)
+        self.times.bound(bounded=_bounded(policy))
+
+    def _follow(self, policy: SchedulingPolicy, most_urgent_level: int) -> None:
+        self._policy = policy
+        self._most_urgent_level = most_urgent_level
+        self._may_be_passed = policy.levels and (policy.instances > 1 or policy.overtaking or policy.shared_executor)
+        self._bounded_wait = any(each.max_wait or each.min_share for each in policy.classes)
 
     def may_send(self, level: int, now: int) -> bool:
         """Whether a dispatch of this level may go now."""
@@ -82,8 +90,10 @@ class ExecutorModel:
         """Whether a dispatch of this level need not be timed: a free slot, a shared executor, an overtaker."""
         if len(self._running) < self._policy.instances:
             return True
+        if len(self.flights) >= SHARED_IN_FLIGHT * self._policy.instances:
+            return False  # overtakers alone come to fewer, beside what another policy sent they might not
         if self._policy.shared_executor and level == self._most_urgent_level:
-            return len(self.flights) < SHARED_IN_FLIGHT * self._policy.instances
+            return True
         return (
             self._policy.overtaking
             and len(self.waiting) > 0
@@ -217,3 +227,8 @@ class ExecutorModel:
 
     def _mergeable(self, waiting: Dispatch, signature: Hashable, rows: int) -> bool:
         return waiting.signature == signature and waiting.rows + rows <= self._max_rows
+
+
+def _bounded(policy: SchedulingPolicy) -> bool:
+    """Whether a class asks for times that are nearly always kept to."""
+    return any(each.max_blocking for each in policy.classes)

@@ -34,6 +34,10 @@ class FillBudget:
         """
         self._debt = max(self._debt + wasted - self._give_away * took, -float(most_credit))
 
+    def adopt(self, batch_efficiency: float) -> None:
+        """Give away another share from now on; what is owed stays owed."""
+        self._give_away = 1 - batch_efficiency
+
     def clear(self) -> None:
         """Nothing waits any more: nobody is owed anything."""
         self._debt = 0.0

@@ -74,9 +74,13 @@ class Lanes:
         watch: is told of every request that leaves or moves, if anybody is.
     """
 
-    def __init__(self, policy: SchedulingPolicy) -> None:
+    def __init__(self, policy: SchedulingPolicy, before: Lanes | None = None) -> None:
+        """Starts empty; the ledgers of ``before``, and its count of delays, go on where the policy still has them."""
         levels = sorted({c.level for c in policy.classes})
-        self._ledgers = {c.name: Ledger() for c in policy.classes if c.fair_by is FairBy.TENANT}
+        ledgers: Mapping[str, Ledger] = {} if before is None else before._ledgers
+        self._ledgers: dict[str, Ledger] = {
+            c.name: ledgers.get(c.name) or Ledger() for c in policy.classes if c.fair_by is FairBy.TENANT
+        }
         aging = [c.name for c in policy.classes if c.max_wait]
         self._lanes = [
             Lane(
@@ -89,7 +93,7 @@ class Lanes:
         ]
         self._by_level = {lane.level: lane for lane in self._lanes}
         self._count = 0
-        self._delays = 0
+        self._delays: int = 0 if before is None else before._delays
         self.watch: Watch | None = None
         self.waiting = {c.name: 0 for c in policy.classes}
         self.waiting_bytes = {c.name: 0 for c in policy.classes}
@@ -130,13 +134,31 @@ class Lanes:
 
     def add(self, entry: Entry) -> None:
         """Queue a new request at the end of its class."""
+        self.open_account(entry)
+        self._by_level[entry.level].fresh[entry.traffic_class.name].add(entry, entry.sequence)
+        self._note(entry)
+
+    def open_account(self, entry: Entry) -> None:
+        """Let somebody pay for a request that begins to wait in its class, where that is shared."""
         ledger = self._ledgers.get(entry.traffic_class.name)
         if ledger is not None:
             entry.account = ledger.begins(entry.request.tenant)
-        self._by_level[entry.level].fresh[entry.traffic_class.name].add(entry, entry.sequence)
-        self.waiting[entry.traffic_class.name] += 1
-        self.waiting_bytes[entry.traffic_class.name] += entry.request.size
-        self._count += 1
+
+    def next_delay(self) -> int:
+        """The place among the delayed of one that is delayed now."""
+        self._delays += 1
+        return self._delays
+
+    def readmit(self, entries: Iterable[Entry]) -> None:
+        """Queue requests that waited under another policy, in lanes without any; each has its place and its account."""
+        homes: dict[Line, list[Entry]] = {}
+        for entry in entries:
+            name, lane = entry.traffic_class.name, self._by_level[entry.level]
+            lines = lane.promoted if entry.promoted else lane.delayed if entry.expired else lane.fresh
+            homes.setdefault(lines[name], []).append(entry)
+            self._note(entry)
+        for line, those in homes.items():
+            line.readmit(those)
 
     def charge(self, picks: Iterable[tuple[Entry, int]], row_time: float) -> None:
         """Let the tenants of those who wait pay for rows that are sent, ns each, before any is taken out."""
@@ -159,8 +181,7 @@ class Lanes:
     def delay(self, entry: Entry) -> None:
         """Move a request behind the unexpired work of its level."""
         entry.line.leave(entry)
-        self._delays += 1
-        self._by_level[entry.level].delayed[entry.traffic_class.name].add(entry, self._delays)
+        self._by_level[entry.level].delayed[entry.traffic_class.name].add(entry, self.next_delay())
         if self.watch is not None:
             self.watch.moved(entry)
 
@@ -175,6 +196,11 @@ class Lanes:
     def is_delayed(self, entry: Entry) -> bool:
         """Whether a waiting request, not promoted, stands behind the unexpired work of its level."""
         return entry.line is self._by_level[entry.level].delayed[entry.traffic_class.name]
+
+    def _note(self, entry: Entry) -> None:
+        self.waiting[entry.traffic_class.name] += 1
+        self.waiting_bytes[entry.traffic_class.name] += entry.request.size
+        self._count += 1
 
     def _forget(self, entry: Entry) -> None:
         self.waiting[entry.traffic_class.name] -= 1

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from priority_router.core.ledger import Account
@@ -26,6 +26,7 @@ class Entry:
         arrived: time of submission, ns.
         since: time from which it is as urgent as it is, ns.
         deadline: time at which its queue timeout passes, ns; None = never.
+        expired: it has passed, and the request waits on.
         timeout: the queue timeout behind ``deadline``, ns.
         next_row: first row not yet sent; ``request.rows`` when all are sent.
         unanswered: rows the executor has not answered yet.
@@ -43,6 +44,7 @@ class Entry:
         "account",
         "arrived",
         "deadline",
+        "expired",
         "level",
         "line",
         "next_row",
@@ -73,6 +75,7 @@ class Entry:
         self.timeout = timeout
         self.deadline = arrived + timeout if timeout else None
         self.next_row = 0
+        self.expired = False
         self.promoted = False
         self.predicted: int | None = None
         self.unanswered = request.rows
@@ -209,10 +212,15 @@ class Line:
         """Let the entry wait here; its turn is later than every other's."""
         entry.line, entry.place, entry.turn, entry.turn_alike = self, turn, turn, turn
         self._all.add(entry, turn)
-        same = self._by_signature.get(entry.request.signature)
-        if same is None:
-            same = self._by_signature[entry.request.signature] = self._queue()
-        same.add(entry, turn)
+        self._alike(entry).add(entry, turn)
+
+    def readmit(self, entries: Iterable[Entry]) -> None:
+        """Let entries wait in this line, which is empty, each at the place and the turns that it has."""
+        for entry in sorted(entries, key=_turn):
+            entry.line = self
+            self._all.add(entry, entry.turn)
+        for entry in sorted(entries, key=_turn_alike):
+            self._alike(entry).add(entry, entry.turn_alike)
 
     def leave(self, entry: Entry) -> None:
         """Take an entry out that is not served here."""
@@ -255,3 +263,14 @@ class Line:
     def turns(self, signature: Hashable) -> Iterator[tuple[int, Entry]]:
         """Turns of those of this signature, and who takes each; one must wait."""
         return self._by_signature[signature].turns()
+
+    def _alike(self, entry: Entry) -> ByArrival:
+        """The queue of those of its signature."""
+        same = self._by_signature.get(entry.request.signature)
+        if same is None:
+            same = self._by_signature[entry.request.signature] = self._queue()
+        return same
+
+
+_turn = attrgetter("turn")
+_turn_alike = attrgetter("turn_alike")

@@ -2,7 +2,7 @@
 """The scheduler: calls in, decisions out.
 
 Law: one mutable object, used by one thread at a time. Facts are told to it (``submit``, ``cancel``, ``called``,
-``completed``); decisions come out of ``advance`` alone. It is told the time and never asks for it.
+``completed``, ``adopt``); decisions come out of ``advance`` alone. It is told the time and never asks for it.
 
 Late binding, just in time: a request stays here, where it can still be passed, cancelled, expired or refused, until the
 executor is about to be free. The rules are those of ``docs/design.md``.
@@ -21,6 +21,7 @@ from priority_router.core.lanes import Lanes
 from priority_router.core.lines import Entry
 from priority_router.core.recent import RecentWorst
 from priority_router.core.shares import Shares
+from priority_router.core.succession import succeed
 from priority_router.core.values import (
     MICROSECOND,
     Action,
@@ -121,6 +122,32 @@ class Scheduler:
             self._settle(flight, now, succeeded=error is None)
             self._executor.completed(flight, now, succeeded=error is None)
             self._answer(flight, error)
+
+    def adopt(self, policy: SchedulingPolicy, now: int, default_class: str) -> None:
+        """Go on under another policy with all that waits, is sent or was learned; ``core.succession`` has the rules.
+
+        Args:
+            policy: of the same executor: its shape, ``levels`` and ``shared_executor`` are as they were.
+            now: ns.
+            default_class: where the requests of classes that are gone wait from now on.
+        """
+        if policy == self._policy:
+            return
+        waited = self._lanes.waiting
+        self._policy = policy
+        self._classes = {c.name: c for c in policy.classes}
+        entries = self._entries.values()
+        self._lanes, self._deadlines, self._ages = succeed(entries, self._lanes, policy, now, default_class)
+        self._executor.adopt(policy, self._lanes.most_urgent_level)
+        self._budget.adopt(policy.batch_efficiency)
+        self._shares.adopt(policy)
+        for name, count in self._lanes.waiting.items():
+            if count and not waited.get(name):
+                self._shares.begins(name)
+        self._admission.adopt(policy, self._lanes, (entry for entry in entries if entry.unsent))
+        self._allowed = blocking_budgets(policy)
+        self._blocking = {name: self._blocking.get(name) or RecentWorst() for name in self._classes}
+        self.over_budget = dict.fromkeys(self._allowed, 0) | self.over_budget
 
     def drain(self) -> None:
         """Refuse whatever comes from now on; what waits is still served."""
@@ -286,6 +313,7 @@ class Scheduler:
     def _expire(self, now: int) -> None:
         for entry in self._deadlines.pop_expired(now):
             if entry.traffic_class.timeout_action is TimeoutAction.DELAY:
+                entry.expired = True
                 if not entry.promoted:
                     self._lanes.delay(entry)
             else:

@@ -95,10 +95,17 @@ class _History:
         if median.value is not None:
             self.curve.put(rows, median.value)
             if self._bounded:
-                self.upper.put(rows, median.order[len(median.order) * UPPER[0] // UPPER[1]])
+                self.upper.put(rows, _nearly_always(median))
         if self._tried is not None and rows == self._tried[0] and sample <= self._tried[1]:
             self._again = 0
         self._row_counts.move_to_end(rows)
+
+    def bound(self, bounded: bool) -> None:
+        if bounded and not self._bounded:
+            for rows, row_count in self._row_counts.items():
+                if row_count.median.value is not None:
+                    self.upper.put(rows, _nearly_always(row_count.median))
+        self._bounded = bounded
 
     def keep(self, most: int) -> None:
         """Forget the row counts learned longest ago until at most so many are left."""
@@ -144,6 +151,10 @@ class _History:
         return None
 
 
+def _nearly_always(median: _Median) -> int:
+    return median.order[len(median.order) * UPPER[0] // UPPER[1]]
+
+
 class ServiceTimes:
     """Learned execution times by signature and row count, falling back to row count, then to the model as a whole."""
 
@@ -155,6 +166,12 @@ class ServiceTimes:
         self._recent: OrderedDict[tuple[Hashable, int], None] = OrderedDict()
         self._any_signature = _History(max_rows, bounded)
         self._overall = _Median()
+
+    def bound(self, *, bounded: bool) -> None:
+        """Learn from now on what is nearly always kept to, too, from the samples that there are; or no longer."""
+        self._bounded = bounded
+        for history in (self._any_signature, *self._by_signature.values()):
+            history.bound(bounded)
 
     def sent(self, signature: Hashable, rows: int) -> None:
         """Note that ``rows`` rows of this signature go to the executor, whether or not a sample comes of it."""

@@ -53,6 +53,16 @@ class Shares:
         self._failed: set[str] = set()
         self._charges: dict[int, Charge] = {}
 
+    def adopt(self, policy: SchedulingPolicy) -> None:
+        """Promise other shares from now on; who keeps one keeps its lag."""
+        lag, took = self._lag, self._took
+        self._shares = {each.name: each.min_share for each in policy.classes if each.min_share}
+        self._lag = {name: lag.get(name, 0.0) for name in self._shares}
+        self._took = {name: took.get(name) or deque(maxlen=RECENT) for name in self._shares}
+        self._failed &= set(self._shares)
+        for charge in self._charges.values():
+            charge.parts = {name: part for name, part in charge.parts.items() if name in self._shares}
+
     def most_deprived(self, waiting: Mapping[str, int]) -> str | None:
         """The class with work that has had the least of its share; None when each has had it."""
         behind = [name for name, lag in self._lag.items() if lag > 0 and waiting[name]]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from priority_router.ops.lint.toml_places import places
+from priority_router.toml_places import places
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 
 
 def lines(text):
