@@ -173,13 +173,16 @@ class Lines:
                 return next(self._served(line.everyone, _turn))
         return None
 
-    def first_of(self, name: str) -> Record | None:
+    def first_of(self, traffic_class: TrafficClass) -> Record | None:
         """Whom a class sends first."""
-        for promoted in (True, False):
-            for line in self._lines.values():
-                own = [each for each in line.everyone.values() if each.queue == (name, promoted)]
-                if own:
-                    return next(self._taken(own))
+        for promoted in (True, False) if traffic_class.max_wait else (False,):
+            level = min(level for level, _ in self._lines) if promoted else traffic_class.level
+            for line in (self._lines[level, False], self._lines[level, True]):
+                own = (each for each in line.everyone.values() if each.queue == (traffic_class.name, promoted))
+                first = next(own, None)
+                if first is not None:
+                    as_they_came = not (promoted or first.by_deadline or first.fair)
+                    return first if as_they_came else next(self._taken([first, *own]))
         return None
 
     def alike(self, signature: Hashable) -> Iterator[tuple[int, Iterator[Record]]]:

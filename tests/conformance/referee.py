@@ -186,7 +186,7 @@ class Referee:
         records = [self._record(part.request_id) for part in dispatch.parts]
         head = records[0]
         first = self._lines.first()
-        claimed = bool(head.traffic_class.min_share) and head is self._lines.first_of(head.traffic_class.name)
+        claimed = bool(head.traffic_class.min_share) and head is self._lines.first_of(head.traffic_class)
         law(claimed or first is head, "head", "{} is sent, {} is to be served", head, first)
         levels = (head.level, min(each.level for each in self.policy.classes)) if claimed else (head.level,)
         law(dispatch.level in levels, "head", "level {} for {}", dispatch.level, head)
