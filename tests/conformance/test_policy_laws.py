@@ -126,8 +126,8 @@ def test_shares_are_kept_within_a_tenth(instances: int, rows: int, times: Servic
 @pytest.mark.parametrize("times", [EXACT, NOISY])
 def test_shares_are_kept_in_a_long_run(times: ServiceTimes) -> None:
     shares = time_by_class(2, 4, times, 60_000, 4)
-    assert shares["reports"] == pytest.approx(0.2, rel=0.02)
-    assert shares["batch"] == pytest.approx(0.1, rel=0.02)
+    assert shares["reports"] == pytest.approx(0.2, rel=0.05)
+    assert shares["batch"] == pytest.approx(0.1, rel=0.05)
 
 
 @pytest.mark.parametrize("instances", [1, 2])
