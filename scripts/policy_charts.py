@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 import chart_svg
@@ -98,6 +99,12 @@ class Run:
         ordered = sorted(sim.answered[number] - sim.arrived[number] for number in answered)
         return round(percentile(ordered, share) / MS)
 
+    def mean_refusal_ms(self, class_name: str) -> float:
+        """Mean time from arrival to answer of those that were not served; a whole number of ms."""
+        sim = self.simulation
+        refused = [n for n in self.numbers(class_name) if sim.outcomes[n] not in (Outcome.SUCCESS, None)]
+        return round(fmean(sim.answered[number] - sim.arrived[number] for number in refused) / MS)
+
     def share_of(self, class_name: str, outcome: Outcome) -> float:
         """Percent of a class's requests that ended so."""
         ended = [self.simulation.outcomes[number] for number in self.numbers(class_name)]
@@ -180,6 +187,31 @@ def order() -> dict[str, Any]:
         ("p99 of those served, ms", lines(lambda run: run.latency_ms("online", 0.99))),
         f"One class: half of its requests come one by one with a timeout of {hurried // MS} ms, half in bursts of "
         f"{burst} with one of {patient // SECOND} s. {SINGLE_WORDS}",
+    )
+
+
+def reject_predicted_late() -> dict[str, Any]:
+    """How soon callers hear that they are not served, and how many are served."""
+    times, loads, timeout, burst = replace(SINGLE, spread=0.6), (0.9, 1.0, 1.1, 1.3, 1.6, 2.0), 300 * MS, 10
+    runs: dict[bool, list[Run]] = {}
+    for early in (False, True):
+        for load in loads:
+            streams = [Stream("online", load * SECOND / SINGLE.base, burst=burst, timeout=timeout)]
+            online = TrafficClass("online", 1, reject_predicted_late=early)
+            runs.setdefault(early, []).append(play([online], times, 1, streams))
+
+    def lines(figure: Callable[[Run], float]) -> list[dict[str, Any]]:
+        named = ((False, "off"), (True, "on"))
+        return [line(name, [figure(run) for run in runs[early]], int(early)) for early, name in named]
+
+    return chart(
+        "load, as a share of the capacity",
+        [f"{load:g}" for load in loads],
+        ("those not served hear of it after, ms", lines(lambda run: run.mean_refusal_ms("online"))),
+        ("served, %", lines(lambda run: run.share_of("online", Outcome.SUCCESS))),
+        f"One class in bursts of {burst} requests with a timeout of {timeout // MS} ms; the mean of those not served. "
+        f"The executor takes {times.base * (1 - times.spread) / MS:g} to {times.base * (1 + times.spread) / MS:g} ms "
+        "per request, which nobody can predict.",
     )
 
 
@@ -311,6 +343,7 @@ def max_queue_bytes() -> dict[str, Any]:
 
 CHARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "order": order,
+    "reject_predicted_late": reject_predicted_late,
     "max_blocking": max_blocking,
     "max_wait": max_wait,
     "min_share": min_share,
