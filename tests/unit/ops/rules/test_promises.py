@@ -44,6 +44,7 @@ def codes(*models, profile=None):
         {"online": "default_timeout_microseconds = 50000", "top": "max_execution_microseconds = 50000"},
         {"top": "max_execution_microseconds = 30000000"},
         {"online": "max_queue_bytes = 1024"},
+        {"online": 'max_wait_microseconds = 9000, fair_by = "tenant"'},
         {"online": "reject_predicted_late = true"},
         {"online": 'fair_by = "tenant"', "top": 'tenant_sources = ["header:x-tenant"]'},
         {"top": 'tenant = [{ name = "*", most_urgent_class = "background" }]'},

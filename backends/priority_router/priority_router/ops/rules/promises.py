@@ -127,9 +127,13 @@ class _OfClass:
                 "before it is that old",
                 f"write max_wait_microseconds = {max(1, timeout // 2)}, or less, for class {each.name!r}",
             )
-        elif self._first and each.order is Order.ARRIVAL and (rejects or not self._may_expire):
+        elif self._first and self._by_arrival and (rejects or not self._may_expire):
             why = "nobody passes what is served by arrival at the most urgent level"
             yield self._removed(rules.AGE_OF_URGENT, "max_wait_microseconds", wait, why)
+
+    @property
+    def _by_arrival(self) -> bool:
+        return self._each.order is Order.ARRIVAL and self._each.fair_by is FairBy.NONE
 
     @property
     def _may_expire(self) -> bool:
