@@ -252,6 +252,23 @@ def test_of_those_that_came_together_one_that_has_begun_is_kept() -> None:
     assert [action.request_id for action in actions if isinstance(action, Finish)] == [0]
 
 
+def test_who_was_delayed_is_not_refused_as_late_under_a_policy_that_refuses() -> None:
+    """Its timeout has passed already, and it was kept to be served late."""
+    delaying = TrafficClass("only", 1, default_timeout=10 * MS, timeout_action=TimeoutAction.DELAY)
+    policy = SchedulingPolicy((delaying,), max_batch_size=1)
+    referee = Referee(Scheduler(policy), policy)
+    referee.submit([Request(number, "only", 1, "a") for number in range(3)], 0)
+    flying = [action.dispatch.id for action in referee.advance(0) if isinstance(action, Send)]
+    referee.advance(10 * MS)
+    refusing = replace(delaying, timeout_action=TimeoutAction.REJECT, reject_predicted_late=True)
+    referee.adopt(replace(policy, classes=(refusing,)), 11 * MS, "only")
+    sent = []
+    for dispatch in flying:
+        referee.completed(dispatch, 12 * MS)
+        sent += [action for action in referee.advance(12 * MS) if isinstance(action, Send)]
+    assert [part.request_id for action in sent for part in action.dispatch.parts] == [2]
+
+
 class _LosesCancels(Scheduler):
     def cancel(self, request_id: int, now: int) -> None:
         """Forgets it."""

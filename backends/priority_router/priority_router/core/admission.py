@@ -89,13 +89,21 @@ class Admission:
                 yield entry, QueueFull(full)
 
     def too_late(self, batch: Batch, now: int) -> Sequence[tuple[Entry, RequestError]]:
-        """Of those about to be sent, who would start after its queue timeout has passed, and what to answer."""
+        """Of those about to be sent, who would start after its queue timeout has passed, and what to answer.
+
+        Whose timeout has passed already was kept to be served late (DELAY, under the policy of that time).
+        """
         if self._forecast is None:
             return ()
         start = self._forecast.start_of_next(batch.level, now)
         classes = self._forecast.classes
         picks = [entry for entry, _ in batch.picks if entry.traffic_class.name in classes and not entry.next_row]
-        return [(entry, _too_late(entry, start)) for entry in picks if _is_late(entry, start)]
+        # What expires by now was answered before, if it was to be.
+        return [
+            (entry, _too_late(entry, start))
+            for entry in picks
+            if _is_late(entry, start) and not _is_late(entry, now + 1)
+        ]
 
     def shortened(self, entry: Entry) -> None:
         """Some rows of this request were sent, and the rest waits."""

@@ -283,9 +283,8 @@ class Scheduler:
         self._note_budget(batch)
         dispatch = Dispatch(self._dispatch_id, batch.level, head.request.signature, batch.rows, tuple(parts))
         self._executor.send(dispatch, now)
-        estimate = self._executor.flights[dispatch.id].estimate or 0
         claimed_for = head.traffic_class.name if batch.claim else None
-        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, estimate, claimed_for)
+        self._shares.sent(dispatch.id, rows_of, self._lanes.waiting, estimate or 0, claimed_for)
         charge(batch, self._lanes, self._executor.times, self._budget, self._policy)
         return dispatch
 
