@@ -20,10 +20,10 @@ from priority_router.core.executor_model import SHARED_IN_FLIGHT
 from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.shares import LEAST_CLAIM
 from priority_router.core.values import MILLISECOND, SECOND
+from priority_router.interface import BATCHES_PER_REQUEST
 from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
 from priority_router.ops.probe.command import DEFAULT_SECONDS
-from priority_router.ops.rules.configs import BATCHES_PER_REQUEST
 from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
 from priority_router.ops.server.restarts import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, STEADY_SECONDS
 from priority_router.ops.server.serve import READY_SECONDS

@@ -28,3 +28,6 @@ EXECUTOR_OUTPUT: Final = "ROUTER_EXECUTOR_US"
 """Output: microseconds between executor call and return, summed over the parts of a split request; likewise."""
 
 TIMING_OUTPUTS: Final = frozenset((QUEUE_OUTPUT, EXECUTOR_OUTPUT))
+
+BATCHES_PER_REQUEST: Final = 16
+"""A router is to take requests of so many of its executor's batches; it splits them."""

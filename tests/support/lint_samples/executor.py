@@ -6,8 +6,11 @@ from __future__ import annotations
 from typing import Final
 
 from support.lint_samples.sample import (
+    CLEAN,
     LANE_CONFIG,
+    LANE_POLICY,
     LEVELS_BLOCK,
+    SCORER,
     SCORER_BLOCK,
     SCORER_CONFIG,
     SCORER_MODEL,
@@ -27,6 +30,12 @@ _ONE_CPU: Final = "instance_group [ { kind: KIND_CPU count: 1 } ]"
 _PLAIN: Final = "dynamic_batching { }"
 _X: Final = '{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }'
 _ORDER: Final = "  preserve_ordering: true\n"
+_WITH_OTHER: Final = {**CLEAN, "second/config.pbtxt": SCORER.replace('"scorer"', '"second"'), "second/1/model.py": ""}
+_SHARING: Final = {
+    **WITH_ENSEMBLE,
+    LANE_POLICY: CLEAN[LANE_POLICY].replace('"scorer"\n', '"scorer"\nshared_executor = true\n'),
+}
+"""An ensemble calls the executor as well, and the router knows."""
 
 SAMPLES: Final = (
     sample(
@@ -269,5 +278,43 @@ SAMPLES: Final = (
         policy('executor = "scorer"', 'executor = "whole"'),
         files=WITH_ENSEMBLE,
         fix=(policy('executor = "whole"', 'executor = "scorer"\nshared_executor = true', 'executor = "scorer"'),),
+    ),
+    sample(
+        "PR121",
+        "",
+        Edit("second/config.pbtxt", "key: 1 value { }", "key: 1 value { allow_timeout_override: true }"),
+        files=_WITH_OTHER,
+        fix=(Edit("second/config.pbtxt", " allow_timeout_override: true", ""),),
+    ),
+    sample(
+        "PR122",
+        "misspelt",
+        Edit("whole/config.pbtxt", 'model_name: "scorer"', 'model_name: "scores"'),
+        files=_SHARING,
+        fix=(Edit("whole/config.pbtxt", 'model_name: "scores"', 'model_name: "scorer"'),),
+        shows=Refusal("whole", "scores"),
+    ),
+    sample(
+        "PR123",
+        "input",
+        Edit("whole/config.pbtxt", 'input_map { key: "X"', 'input_map { key: "IMAGE"'),
+        files=_SHARING,
+        fix=(Edit("whole/config.pbtxt", 'key: "IMAGE"', 'key: "X"'),),
+        shows=Refusal("whole", "IMAGE"),
+    ),
+    sample(
+        "PR123",
+        "output",
+        Edit("whole/config.pbtxt", 'output_map { key: "Y"', 'output_map { key: "Y1"'),
+        files=_SHARING,
+        fix=(Edit("whole/config.pbtxt", 'key: "Y1"', 'key: "Y"'),),
+        shows=Refusal("whole", "Y1"),
+    ),
+    sample(
+        "PR124",
+        "",
+        scorer("KIND_CPU", "KIND_GPU"),
+        fix=(scorer("KIND_GPU count: 1", "KIND_GPU count: 1 gpus: [ 0 ]", "gpus: [ 0 ]"),),
+        shows=Refusal("scorer", "GPU"),  # where there is one it loads
     ),
 )

@@ -24,7 +24,7 @@ from priority_router.hooks import (
     HookMarker,
     parse_guarded_models,
 )
-from priority_router.interface import CLASS_TENSOR, TIMING_OUTPUTS
+from priority_router.interface import BATCHES_PER_REQUEST, CLASS_TENSOR, TIMING_OUTPUTS
 
 _ONE_CPU_INSTANCE = "instance_group { kind: KIND_CPU count: 1 }"
 
@@ -68,7 +68,7 @@ def check_config(config: Mapping[str, Any], policy: RouterPolicy) -> Sequence[st
         raise SetupError(
             f"router {name!r} has max_batch_size {config.get('max_batch_size', 0)}, its policy's [executor_shape] "
             f"has {policy.scheduling.max_batch_size}: both must be 0, or neither; the router's is the largest request "
-            "it accepts, such as 16 times the executor's"
+            f"it accepts, such as {BATCHES_PER_REQUEST} times the executor's"
         )
     _check_tensors(name, config)
     return _check_scheduling(name, config)

@@ -57,7 +57,13 @@ POLICY: dict[str, Any] = {
         {"name": "background", "level": 2, "max_queue_size": 64},
     ],
 }
-CONFIGS = {examples.EXECUTOR: EXECUTOR, examples.ROUTER: ROUTER}
+OTHER = EXECUTOR.replace('"executor"', '"other"')
+CONFIGS = {
+    examples.EXECUTOR: EXECUTOR,
+    examples.ROUTER: ROUTER,
+    examples.OTHER: OTHER,
+    examples.PIPELINE: PIPELINE,
+}
 
 
 def toml(table):
@@ -67,12 +73,7 @@ def toml(table):
 
 def repository(folder, file="", lines="", fields=frozenset()):
     """A repository in which nothing is wrong but the lines, which take the place of fields, or of a table's keys."""
-    texts = {
-        examples.EXECUTOR: EXECUTOR,
-        examples.ROUTER: ROUTER,
-        "other/config.pbtxt": EXECUTOR.replace('"executor"', '"other"'),
-        "pipeline/config.pbtxt": PIPELINE,
-    }
+    texts = dict(CONFIGS)
     if file in CONFIGS:
         config = text_format.Parse(CONFIGS[file], model_config_pb2.ModelConfig())
         for field in fields:

@@ -40,7 +40,7 @@ def queue(text, size=4, groups=""):
         ("preferred_batch_size: [ 1, 4 ]", []),
         ("preferred_batch_size: [ 5 ]", ["PR114"]),
         ("preferred_batch_size: [ 0 ]", ["PR114"]),
-        ("default_queue_policy { allow_timeout_override: true }", ["PR110"]),
+        ("default_queue_policy { allow_timeout_override: true }", ["PR121"]),
         ("default_queue_policy { allow_timeout_override: true default_timeout_microseconds: 1000 }", []),
         ("default_queue_policy { default_timeout_microseconds: 999 }", ["PR010"]),
         ("default_queue_policy { default_timeout_microseconds: 1 }", ["PR010"]),

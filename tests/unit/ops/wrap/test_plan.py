@@ -277,12 +277,15 @@ def test_preserve_ordering_does_not_go_with_levels(outside, repository):
     (outside / "config.pbtxt").write_text(IDENTITY + ordered)
     text = refusal(outside, repository)
     assert text.startswith(f"{outside}/config.pbtxt:9:3: ")
-    assert "preserve_ordering and 2 levels; remove it" in text
+    assert "preserve_ordering and priority_levels: 2; remove it" in text
     assert "--plain" in text
     make(outside, repository, "--plain")
     make(outside, repository, "--class", "a:1")
     (outside / "config.pbtxt").write_text(IDENTITY + ordered.replace("true", "true priority_levels: 4"))
-    assert "and 4 levels" in refusal(outside, repository, "--class", "a:1")
+    assert "and priority_levels: 4" in refusal(outside, repository, "--class", "a:1")
+    delaying = "true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 5000 }"
+    (outside / "config.pbtxt").write_text(IDENTITY + ordered.replace("true", delaying))
+    assert "and timeout_action: DELAY in default_queue_policy" in refusal(outside, repository, "--class", "a:1")
 
 
 def labelled(folder, **files):

@@ -10,6 +10,8 @@ from typing import Final
 
 EXECUTOR: Final = "executor/config.pbtxt"
 ROUTER: Final = "router/config.pbtxt"
+OTHER: Final = "other/config.pbtxt"
+PIPELINE: Final = "pipeline/config.pbtxt"
 POLICY: Final = "router/1/policy.toml"
 FOLDERS: Final = "the model repository"
 COMMAND: Final = "the command line"
@@ -20,7 +22,7 @@ class Example:
     """One example.
 
     Attributes:
-        file: where the lines stand: EXECUTOR, ROUTER, POLICY, FOLDERS or COMMAND, or the name of a file.
+        file: where the lines stand: one of the names above, or that of a file.
         wrong: with the fault.
         right: without it; empty where the lines are best left out.
     """
@@ -99,6 +101,12 @@ _FILES: Final = {
     "PR019": Example(EXECUTOR, "max_batch_size: -1", "max_batch_size: 4"),
 }
 
+_STEP: Final = """platform: "ensemble"
+ensemble_scheduling { step [ {
+  model_name: "%s" model_version: -1
+  input_map { key: "%s" value: "X" } output_map { key: "Y" value: "Y" }
+} ] }"""
+
 _OF_EXECUTORS: Final = {
     "PR101": Example(EXECUTOR, _PLAIN, _LEVELS),
     "PR102": Example(
@@ -146,6 +154,18 @@ _OF_EXECUTORS: Final = {
         "executor/config.pbtxt, beside a model.onnx with the input X",
         'input [ { name: "INPUT" data_type: TYPE_FP32 dims: [ 4 ] } ]',
         'input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]',
+    ),
+    "PR121": Example(
+        OTHER,
+        _DEFAULT_POLICY % "allow_timeout_override: true",
+        _DEFAULT_POLICY % "allow_timeout_override: true default_timeout_microseconds: 1000000",
+    ),
+    "PR122": Example(PIPELINE, _STEP % ("othr", "X"), _STEP % ("other", "X")),
+    "PR123": Example(PIPELINE, _STEP % ("other", "IMAGE"), _STEP % ("other", "X")),
+    "PR124": Example(
+        EXECUTOR,
+        "instance_group [ { kind: KIND_GPU count: 1 } ]",
+        "instance_group [ { kind: KIND_GPU count: 1 gpus: [ 0 ] } ]",
     ),
 }
 

@@ -15,8 +15,6 @@ from priority_router.ops.rules.models import Config, Model
 
 OVERRIDE: Final = "allow_timeout_override: true"
 PLAIN_BATCHING: Final = "dynamic_batching { }"
-BATCHES_PER_REQUEST: Final = 16
-"""A router takes requests of so many of its executor's batches, and splits them."""
 
 
 def cpu_instances(count: int) -> str:

@@ -38,6 +38,7 @@ def check(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
     yield from queues.delay(executor)
     yield from levels.without_policy(executor, policy)
     yield from instances.open_count(executor, policy)
+    yield from instances.every_gpu(executor)
     yield from variable_dims(executor)
     if batching(executor).get("preserve_ordering") and not queues.order_conflicts(executor):
         yield Finding(

@@ -136,5 +136,20 @@ def open_count(executor: Model, policy: RouterPolicy) -> Iterator[Finding]:
         )
 
 
+def every_gpu(executor: Model) -> Iterator[Finding]:
+    """Groups that Triton starts anew on each GPU."""
+    if executor.completed:
+        return
+    for index, group in groups(executor):
+        if group.get("kind") == "KIND_GPU" and not group.get("gpus"):
+            yield Finding(
+                executor_rules.EVERY_GPU,
+                at(executor, "instance_group", index),
+                f"{config_file(executor)} has an instance_group of KIND_GPU without gpus: Triton starts its count on "
+                "each GPU of the machine",
+                f"write gpus: [ 0 ], or those that are meant, in that instance_group of {config_file(executor)}",
+            )
+
+
 def _places(group: Config) -> int:
     return 1 if group.get("kind") == "KIND_CPU" else max(1, len(group.get("gpus") or ()))

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from priority_router.config import RouterPolicy
+from priority_router.interface import BATCHES_PER_REQUEST
 from priority_router.ops.rules import instances, levels, tensors
 from priority_router.ops.rules.catalogue import executor as executor_rules
 from priority_router.ops.rules.catalogue import router as router_rules
 from priority_router.ops.rules.catalogue import together as rules
 from priority_router.ops.rules.configs import (
-    BATCHES_PER_REQUEST,
     OVERRIDE,
     PLAIN_BATCHING,
     QueuePolicy,

@@ -31,17 +31,18 @@ _DELAY_US: Final = 1000 * MILLISECOND
 """A timeout to begin with where one must be written: long enough for a model that is not yet overloaded."""
 
 
-def check(model: Model, needed: int = 0) -> Iterator[Finding]:
+def check(model: Model, needed: int = 0, *, routed: bool = False) -> Iterator[Finding]:
     """All rules that hold whatever calls the model.
 
     Args:
         model: any but a router.
         needed: levels that its routers use, and that another finding asks for where it has fewer.
+        routed: whether a router calls it.
     """
     yield from _levels(model, needed)
     yield from _ordering(model)
     yield from _preferred(model)
-    yield from _policies(model)
+    yield from _policies(model, routed)
     if _decays(model):
         yield from delay(model)
 
@@ -103,12 +104,13 @@ def _levels(model: Model, needed: int) -> Iterator[Finding]:
             )
 
 
-def order_conflicts(model: Model) -> list[str]:
-    """Settings beside which Triton refuses ``preserve_ordering``."""
+def order_conflicts(model: Model, wanted: int = 0) -> list[str]:
+    """Settings beside which Triton refuses ``preserve_ordering``; it is to have at least ``wanted`` levels."""
     if not batching(model).get("preserve_ordering"):
         return []
+    count = max(levels(model), wanted)
     return [
-        *([f"priority_levels: {levels(model)}"] if levels(model) > 1 else []),
+        *([f"priority_levels: {count}"] if count > 1 else []),
         *(
             f"timeout_action: DELAY in {policy.where}"
             for policy in queue_policies(model)
@@ -145,14 +147,14 @@ def _preferred(model: Model) -> Iterator[Finding]:
     )
 
 
-def _policies(model: Model) -> Iterator[Finding]:
+def _policies(model: Model, routed: bool) -> Iterator[Finding]:
     """Each queue policy by itself."""
     file = config_file(model)
     most = batch_limit(model) or 0
     for policy in queue_policies(model):
         if policy.override and not policy.timeout:
             yield Finding(
-                rules.OVERRIDE_WITHOUT_TIMEOUT,
+                rules.OVERRIDE_WITHOUT_TIMEOUT if routed else rules.OVERRIDE_ELSEWHERE,
                 at(model, *policy.path, "allow_timeout_override"),
                 f"{file} has {OVERRIDE} in {policy.where} and no default_timeout_microseconds: the timeouts of "
                 "requests are ignored",

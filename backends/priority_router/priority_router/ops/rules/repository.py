@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from priority_router.ops.rules import (
+    ensembles,
     executor,
     files,
     levels,
@@ -35,10 +36,12 @@ def _model(model: Model, repository: Repository) -> Iterator[Finding]:
     routers = [other for other in repository.models.values() if other.policy and other.policy.executor == model.name]
     yield from executor.fixed_batch_axis(model, routers)
     yield from executor.misfits(model)
+    if is_ensemble(model):
+        yield from ensembles.check(model, repository.models, repository.unreadable)
     if model.is_router:
         yield from _router(model, repository)
     else:
-        yield from queues.check(model, max(map(_needed_levels, routers), default=0))
+        yield from queues.check(model, max(map(_needed_levels, routers), default=0), routed=len(routers) > 0)
 
 
 def _needed_levels(router: Model) -> int:

@@ -23,8 +23,10 @@ from priority_router.interface import BACKEND
 from priority_router.ops.pbtxt.document import Document
 from priority_router.ops.pbtxt.edit import Merge, merge_batching
 from priority_router.ops.pbtxt.error import PbtxtError
+from priority_router.ops.rules import queues
 from priority_router.ops.rules.backends import ONNX_FILE
 from priority_router.ops.rules.finding import CONFIG_FILE
+from priority_router.ops.rules.models import Model
 from priority_router.ops.wrap import copying, reading, write
 from priority_router.ops.wrap import source as sources
 from priority_router.ops.wrap.options import Options
@@ -136,7 +138,7 @@ def make(options: Options) -> Plan:
     sources.check_name(name, "--router-name:", "take")
     if name == source.name:
         raise SetupError(f"--router-name {name}: is the model's own name; take another")
-    _check_order(source.document, options)
+    _check_order(source.document, source.name, options)
     merge = merge_batching(source.document, batching(options))
     files = router_files(name, source, options)
     executor = _executor(source, repository / source.name, merge.text)
@@ -162,15 +164,14 @@ def _check_repository(repository: Path, source: Source) -> None:
         )
 
 
-def _check_order(document: Document, options: Options) -> None:
-    """Triton does not load several levels together with preserve_ordering."""
-    batch = document.config.dynamic_batching
-    levels = 0 if options.plain else max(options.levels, batch.priority_levels)
-    if batch.preserve_ordering and levels > 1:
+def _check_order(document: Document, name: str, options: Options) -> None:
+    """Nothing that Triton refuses beside ``preserve_ordering`` is to come, or to be there already."""
+    conflicts = queues.order_conflicts(Model(name, document.as_json()), options.levels)
+    if conflicts and not options.plain:
         position = document.position(("dynamic_batching", "preserve_ordering"))
         raise SetupError(
             f"{document.path}:{position.line}:{position.column}: Triton does not load a model with preserve_ordering "
-            f"and {levels} levels; remove it (the router answers each request by itself), or wrap with --plain"
+            f"and {conflicts[0]}; remove it (the router answers each request by itself), or wrap with --plain"
         )
 
 

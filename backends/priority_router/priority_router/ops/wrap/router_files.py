@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from priority_router.interface import BACKEND, CLASS_PARAMETER, CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
+from priority_router.interface import (
+    BACKEND,
+    BATCHES_PER_REQUEST,
+    CLASS_PARAMETER,
+    CLASS_TENSOR,
+    EXECUTOR_OUTPUT,
+    QUEUE_OUTPUT,
+)
 from priority_router.ops.pbtxt.edit import Batching, QueuePolicy
-from priority_router.ops.rules.configs import BATCHES_PER_REQUEST, ONE_CPU_INSTANCE, PLAIN_BATCHING
+from priority_router.ops.rules.configs import ONE_CPU_INSTANCE, PLAIN_BATCHING
 from priority_router.ops.wrap.instances import Instances
 from priority_router.ops.wrap.options import Options, WantedClass
 from priority_router.ops.wrap.source import ROUTER_VERSION, Source

@@ -81,7 +81,7 @@ EXECUTOR_LIMITS: Final = Rule(
 OVERRIDE_WITHOUT_TIMEOUT: Final = Rule(
     "PR110",
     Severity.ERROR,
-    "allow_timeout_override without a default timeout",
+    "allow_timeout_override without a default timeout, on an executor",
     "A request's own timeout can only shorten a default timeout that is not 0: without one it is ignored without a "
     "word.",
     "Write a default_timeout_microseconds, or remove allow_timeout_override.",
@@ -162,4 +162,32 @@ ONNX_DIFFERS: Final = Rule(
     "config.pbtxt and model.onnx differ",
     "onnxruntime refuses an input or output that its model does not have, or has with another type.",
     "Write the names and types of the ONNX model.",
+)
+OVERRIDE_ELSEWHERE: Final = Rule(
+    "PR121",
+    Severity.WARNING,
+    "allow_timeout_override without a default timeout, on a model that no router calls",
+    OVERRIDE_WITHOUT_TIMEOUT.why,
+    OVERRIDE_WITHOUT_TIMEOUT.remedy,
+)
+STEP_MISSING: Final = Rule(
+    "PR122",
+    Severity.ERROR,
+    "Ensemble step whose model is missing",
+    "Triton does not load the ensemble.",
+    "Correct model_name, or add the model.",
+)
+STEP_TENSOR: Final = Rule(
+    "PR123",
+    Severity.ERROR,
+    "Ensemble step that maps a tensor its model does not have",
+    "Triton does not load the ensemble.",
+    "Write a name that the model has as the key of input_map or output_map.",
+)
+EVERY_GPU: Final = Rule(
+    "PR124",
+    Severity.NOTE,
+    "Instance group of KIND_GPU without gpus",
+    "Triton starts its count on each GPU of the machine, and executor_shape fits one number of GPUs alone.",
+    "Write the GPUs that are meant, such as gpus: [ 0 ].",
 )

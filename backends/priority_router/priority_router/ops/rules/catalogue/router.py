@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from priority_router.interface import BATCHES_PER_REQUEST
 from priority_router.ops.rules.finding import Rule, Severity
 
 ROUTER_INSTANCES: Final = Rule(
@@ -19,7 +20,7 @@ SMALL_ROUTER: Final = Rule(
     Severity.ERROR,
     "Router that accepts less than its executor",
     "Requests that the executor would take fail; where one has a batch axis and the other has none, all do.",
-    "Write 16 times the executor's max_batch_size; 0 where that is 0.",
+    f"Write {BATCHES_PER_REQUEST} times the executor's max_batch_size; 0 where that is 0.",
 )
 INPUTS: Final = Rule(
     "PR203",
