@@ -78,10 +78,19 @@ class Sender:
         self.cancelled = False
         self.asked = 0
         self.failure: Exception | None = None
+        self.final = False
+        self._taken = False
 
-    def send(self, response: InferenceResponse, flags: int = 0) -> None:
-        assert flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL
-        assert not self.sent, "a second response for one request"
+    def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
+        assert not self.final, "sent to after the last flag"
+        self.final = flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL
+        if response is None:
+            assert self.final
+            assert self._taken, "a flag before any response"
+            return
+        # As the real one, it takes no second response where the first has failed.
+        assert not self._taken, "a second response for one request"
+        self._taken = True
         if self.failure is None:
             self.sent.append(response)
         self.done.set()

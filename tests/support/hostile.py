@@ -40,7 +40,7 @@ MEBIBYTE = 1 << 20
 RANKS = 2
 """Of the inputs of every type, without the batch axis."""
 
-_ANY_MODEL = Path(__file__).with_name("any_model.py")
+ANY_MODEL = Path(__file__).with_name("any_model.py")
 
 
 def write_every_type(repository: Path) -> None:
@@ -55,7 +55,7 @@ def write_every_type(repository: Path) -> None:
         of_router = ['input { name: "CLASS" data_type: TYPE_STRING dims: [ 1 ] optional: true }'] if size > 4 else []
         config = [f'name: "{name}"', f'backend: "{backend}"', f"max_batch_size: {size}", *common, *of_router]
         (repository / name / "config.pbtxt").write_text("\n".join(config) + "\n")
-    shutil.copy(_ANY_MODEL, repository / "every" / "1" / "model.py")
+    shutil.copy(ANY_MODEL, repository / "every" / "1" / "model.py")
     (repository / "every_router" / "1" / "policy.toml").write_text(
         'policy_version = 1\nmode = "plain"\nexecutor = "every"\n'
         "executor_shape = { instances = 1, max_batch_size = 4 }\n"

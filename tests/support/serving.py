@@ -200,6 +200,12 @@ def served(
             yield Served(command, command.tritonserver(), metrics, records, sender)
 
 
+def in_small_memory(mebibytes: int) -> list[object]:
+    """A `program` for `Serving` that sees a shared memory of its own, of that size; Linux with user namespaces."""
+    mount = f'mount -t tmpfs -o size={mebibytes}m tmpfs /dev/shm && exec "$@"'
+    return ["unshare", "-Urm", "sh", "-c", mount, "sh", sys.executable, "-m", "priority_router.ops.cli"]
+
+
 def installation_of(program: ModuleType, folder: Path) -> installation.Installation:
     """An installation whose tritonserver is a Python module, run as a program."""
     binary = folder / "bin" / "tritonserver"

@@ -10,6 +10,7 @@ import pytest
 from priority_router.config import RouterPolicy
 from priority_router.errors import ExecutorFailed, InternalFault, RequestError, Unavailable
 from priority_router.hooks import LEVEL_KEY
+from priority_router.runtime import shared_memory
 from priority_router.runtime.executor import Executor
 from priority_router.runtime.translate import ErrorCodes
 from priority_router.runtime.work import Call
@@ -144,6 +145,32 @@ def test_every_failure_answers_everyone_in_the_call(
         assert error.code == code
         assert said in str(error)
     assert bench.driver.idle
+
+
+def full(call: BlsCall) -> InferenceResponse:
+    raise TritonModelException("Failed to increase the shared memory pool size for key 'x' to 9 bytes.")
+
+
+def full_elsewhere(call: BlsCall) -> InferenceResponse:
+    text = "Failed to process the request(s), message: Failed to increase the shared memory pool size for key 'x'"
+    return InferenceResponse(error=TritonError(text))
+
+
+@pytest.mark.parametrize("answer", [full, full_elsewhere])
+def test_a_shortage_of_shared_memory_says_what_was_needed_and_what_is_free(
+    answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_memory, "room", lambda: shared_memory.Room(64 << 20, 3 << 20))
+    bench = Bench(policy())
+    bench.triton.answer = answer
+    bench.submit(bench.job(count=2), bench.job(count=1))
+    served(bench)
+    (error, _) = errors(bench)
+    assert isinstance(error, Unavailable)
+    assert "a call of 'model' with inputs of 0.0 MiB found no room, of 64.0 MiB in /dev/shm 3.0 MiB are free" in str(
+        error
+    )
+    assert [text for _, text in bench.triton.Logger.lines if "shared memory is too small" in text]
 
 
 def test_a_policy_that_allows_too_large_batches_is_told_once() -> None:

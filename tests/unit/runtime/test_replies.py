@@ -16,6 +16,7 @@ from priority_router.errors import (
     QueueFull,
     RequestError,
 )
+from priority_router.runtime import shared_memory
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import NO_CLASS, Tally
 from priority_router.runtime.replies import Replies
@@ -139,6 +140,46 @@ def test_a_reply_that_cannot_be_sent_is_logged_and_counted() -> None:
     assert "the server is gone" in desk.triton.Logger.lines[0][1]
     assert desk.tally.outcomes["online", Outcome.SUCCESS] == 0
     assert desk.tally.outcomes["online", Outcome.UNAVAILABLE] == 1
+
+
+class Narrow:
+    """As much shared memory as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+        monkeypatch.setattr(shared_memory, "room", lambda: shared_memory.Room(64 << 20, free))
+
+
+FULL = "Failed to increase the shared memory pool size for key 'x' to 9 bytes. Error: No space left on device"
+
+
+@pytest.mark.parametrize(("free", "apart"), [(shared_memory.GROWTH + 63, True), (64 << 20, False)])
+def test_where_memory_is_short_the_flag_goes_apart(monkeypatch: pytest.MonkeyPatch, free: int, apart: bool) -> None:
+    Narrow(monkeypatch, free)
+    job = answered(2, outputs=("Y",))  # 16 bytes
+    flags = []
+    sender: Any = job.sender
+    send = sender.send
+    sender.send = lambda response=None, flags_=0, **named: (
+        flags.append((response is not None, named.get("flags", flags_))),
+        send(response, named.get("flags", flags_)),
+    )
+    desk = Desk()
+    assert desk.send(job).arrays()["Y"].tolist() == [[3, 3], [3, 3]]
+    assert flags == ([(True, 0), (False, 1)] if apart else [(True, 1)])
+    assert desk.tally.outcomes["online", Outcome.SUCCESS] == 1
+
+
+def test_a_reply_that_finds_no_room_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    Narrow(monkeypatch, 1 << 20)
+    desk = Desk()
+    job = answered()
+    sender: Any = job.sender
+    sender.failure = RuntimeError(FULL)
+    desk._replies.send(Answer(job, None), desk.tally)
+    assert sender.final, "its caller waits for ever"
+    assert (desk.tally.failed_sends, desk.tally.outcomes["online", Outcome.UNAVAILABLE]) == (1, 1)
+    said = desk.triton.Logger.lines[0][1]
+    assert "a reply of 0.0 MiB found no room, of 64.0 MiB in /dev/shm 1.0 MiB are free" in said
 
 
 def test_parts_of_different_shapes_are_the_executors_fault() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from priority_router.config import RouterPolicy
 from priority_router.errors import ExecutorFailed, InternalFault, RequestError
 from priority_router.hooks import LEVEL_KEY
-from priority_router.runtime import codec
+from priority_router.runtime import codec, shared_memory
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.log import Log
 from priority_router.runtime.translate import ErrorCodes, executor_error, largest_batch
@@ -72,8 +72,10 @@ class Executor:
             outputs, error = self._read(call, response)
         except Exception as fault:  # noqa: BLE001 - its callers are answered
             ended = self._clock()
-            error = InternalFault(f"executor {self._name!r} could not be called")
-            self._log.exception("executor call", f"calling {self._name} failed", fault)
+            error = self._shortage(call, str(fault))
+            if error is None:
+                error = InternalFault(f"executor {self._name!r} could not be called")
+                self._log.exception("executor call", f"calling {self._name} failed", fault)
         return self._driver.completed(call, ended - started if started is not None else 0, outputs, error)
 
     def _request(self, call: Call) -> Any:
@@ -107,7 +109,8 @@ class Executor:
             error = response.error()
             text = error.message()
             self._look_at_size(text)
-            return None, executor_error(text, self._codes.name(error.code()), self._name)
+            short = self._shortage(call, text)
+            return None, short or executor_error(text, self._codes.name(error.code()), self._name)
         outputs = []
         for tensor in response.output_tensors():
             try:
@@ -120,6 +123,16 @@ class Executor:
             return codec.split(outputs, [part.rows for part in call.dispatch.parts]), None
         except ValueError as error:
             return None, ExecutorFailed(f"executor {self._name!r}: {error}")
+
+    def _shortage(self, call: Call, text: str) -> RequestError | None:
+        """What a shortage of shared memory means to the callers; the operator reads it in the log."""
+        if not shared_memory.is_shortage(text):
+            return None
+        parts = zip(call.jobs, call.dispatch.parts, strict=True)
+        needed = sum(codec.size(job.inputs) * part.rows // job.rows for job, part in parts)
+        short = shared_memory.shortage(f"a call of {self._name!r} with inputs", needed)
+        self._log.error("shared memory", str(short))
+        return short
 
     def _look_at_size(self, text: str) -> None:
         """Says once that policy and executor disagree: callers see it under load only, and not whose mistake it is."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers to replies: the only place that makes what a caller gets.
 
-Law: exactly one response with the FINAL flag per answer. A response that cannot be built becomes an error; one that
+Law: exactly one response and one FINAL flag per answer. A response that cannot be built becomes an error; one that
 cannot be sent is logged and counted, since Triton takes no second one.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from priority_router.errors import ExecutorFailed, InternalFault, Outcome, RequestError
 from priority_router.interface import EXECUTOR_OUTPUT, QUEUE_OUTPUT
+from priority_router.runtime import codec, shared_memory
 from priority_router.runtime.log import Log
 from priority_router.runtime.metrics import Tally
 from priority_router.runtime.translate import ErrorCodes
@@ -45,8 +46,14 @@ class Replies:
             answer.sender.send(self._pb.InferenceResponse([]), self._final)
             return
         job, error = answer
+        size = 0
         try:
-            response = self._response(job) if error is None else self._refusal(error)
+            if error is None:
+                outputs = self._outputs(job)
+                size = codec.size(outputs)
+                response = self._pb.InferenceResponse([self._pb.Tensor(name, array) for name, array in outputs])
+            else:
+                response = self._refusal(error)
         except RequestError as fault:
             error = fault
             response = self._refusal(error)
@@ -55,14 +62,27 @@ class Replies:
             error = InternalFault("the reply could not be built")
             response = self._refusal(error)
         try:
-            job.sender.send(response, self._final)
+            self._hand_over(job.sender, response, size)
         except Exception as fault:  # noqa: BLE001 - nothing more can be said to this caller
             tally.failed_sends += 1
-            self._log.error("send", f"a reply could not be sent: {fault}")
+            reason = shared_memory.shortage("a reply", size) if shared_memory.is_shortage(str(fault)) else fault
+            self._log.error("send", f"a reply could not be sent: {reason}")
             error = InternalFault("the reply could not be sent")
         queue_ns = None if job.first_exec is None else job.first_exec - job.arrived
         outcome = Outcome.SUCCESS if error is None else error.outcome
         tally.count(job.class_name, outcome, queue_ns, job.executor_ns or None)
+
+    def _hand_over(self, sender: Any, response: Any, size: int) -> None:
+        """Sends a response, and the flag without which its caller waits for ever."""
+        if not shared_memory.is_tight(size):
+            sender.send(response, self._final)
+            return
+        # One that finds no room takes its flag along, and there is no second one. With a flag of its own, which costs
+        # as much as a reply, the caller at least gets an error of Triton's.
+        try:
+            sender.send(response)
+        finally:
+            sender.send(flags=self._final)
 
     def without_sender(self, error: RequestError, tally: Tally) -> Any:
         """The response to a request that ``execute`` itself must hand back, counted as answered."""
@@ -73,15 +93,14 @@ class Replies:
         text = self._fault if isinstance(error, InternalFault) else str(error)
         return self._pb.InferenceResponse([], self._pb.TritonError(text, self._codes.constant(error.code)))
 
-    def _response(self, job: Job) -> Any:
-        tensor = self._pb.Tensor
+    def _outputs(self, job: Job) -> list[tuple[str, Array]]:
         wanted = job.wanted
-        outputs = [tensor(name, array) for name, array in self._assembled(job) if name in wanted.outputs]
+        outputs = [(name, array) for name, array in self._assembled(job) if name in wanted.outputs]
         if wanted.queue and job.first_exec is not None:
-            outputs.append(tensor(QUEUE_OUTPUT, timing(job.first_exec - job.arrived, job.rows, self._batched)))
+            outputs.append((QUEUE_OUTPUT, timing(job.first_exec - job.arrived, job.rows, self._batched)))
         if wanted.executor:
-            outputs.append(tensor(EXECUTOR_OUTPUT, timing(job.executor_ns, job.rows, self._batched)))
-        return self._pb.InferenceResponse(outputs)
+            outputs.append((EXECUTOR_OUTPUT, timing(job.executor_ns, job.rows, self._batched)))
+        return outputs
 
     def _assembled(self, job: Job) -> list[tuple[str, Array]]:
         """The executor's outputs of all parts, in row order whatever order the parts came back in."""

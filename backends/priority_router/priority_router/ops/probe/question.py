@@ -6,6 +6,7 @@ Law: values in, values out; what carries the question over the wire is elsewhere
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -103,6 +104,20 @@ def zero_inputs_of_metadata(metadata: Mapping[str, Any]) -> list[ZeroTensor]:
         Unanswerable: an input has no known type.
     """
     return [_filled(entry, entry.get("datatype", ""), entry.get("shape", ())) for entry in metadata.get("inputs") or []]
+
+
+def row_bytes(entries: Iterable[Mapping[str, Any]]) -> int:
+    """Bytes of one row of tensors, every free length being 1; of those without a known type 0.
+
+    Args:
+        entries: inputs or outputs of a configuration as JSON.
+    """
+    total = 0
+    for entry in entries:
+        with contextlib.suppress(Unanswerable):
+            made = _zeros(entry, ())
+            total += _ITEM_BYTES[made.datatype] * math.prod(made.shape)
+    return total
 
 
 def parameters(class_name: str | None, *, live: bool = False) -> dict[str, str | bool]:

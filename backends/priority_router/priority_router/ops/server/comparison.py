@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import urllib.parse
 from collections.abc import Collection, Container, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from priority_router.ops.rules import configs, pair, queues, sharing
 from priority_router.ops.rules import router as router_rules
 from priority_router.ops.rules.finding import Finding
 from priority_router.ops.rules.models import Model
-from priority_router.ops.server import readiness
+from priority_router.ops.server import memory, readiness
 from priority_router.ops.server.routers import Router
 from priority_router.policy_fields import LATEST_VERSION
+
+_SHARED_MEMORY: Final = "/dev/shm"
 
 
 def warnings(
@@ -56,6 +59,8 @@ def warnings(
         if called is not None:
             executor = Model(router.executor, called, completed=True)
             new = list(findings(model, executor))
+            if short := memory.warning(router.model, own, called, shutil.disk_usage(_SHARED_MEMORY).free):
+                found.append(short)
         elif status in (400, 404):
             new = [sharing.missing_executor(model, router.policy, readiness.served(host, port, headers), {})]
         else:
