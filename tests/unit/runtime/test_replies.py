@@ -156,16 +156,17 @@ FULL = "Failed to increase the shared memory pool size for key 'x' to 9 bytes. E
 def test_where_memory_is_short_the_flag_goes_apart(monkeypatch: pytest.MonkeyPatch, free: int, apart: bool) -> None:
     Narrow(monkeypatch, free)
     job = answered(2, outputs=("Y",))  # 16 bytes
-    flags = []
     sender: Any = job.sender
-    send = sender.send
-    sender.send = lambda response=None, flags_=0, **named: (
-        flags.append((response is not None, named.get("flags", flags_))),
-        send(response, named.get("flags", flags_)),
-    )
+    send, seen = sender.send, []
+
+    def noted(response: InferenceResponse | None = None, flags: int = 0) -> None:
+        seen.append((response is not None, flags))
+        send(response, flags)
+
+    sender.send = noted
     desk = Desk()
     assert desk.send(job).arrays()["Y"].tolist() == [[3, 3], [3, 3]]
-    assert flags == ([(True, 0), (False, 1)] if apart else [(True, 1)])
+    assert seen == ([(True, 0), (False, 1)] if apart else [(True, 1)])
     assert desk.tally.outcomes["online", Outcome.SUCCESS] == 1
 
 

@@ -26,7 +26,7 @@ def model(batch, dims_in, dims_out):
 def test_what_one_request_needs_at_least(router, executor, needed):
     assert memory.least_needed(router, executor) == needed
     assert memory.warning("router", router, executor, needed) is None
-    said = memory.warning("router", router, executor, needed - 1)
+    said = str(memory.warning("router", router, executor, needed - 1))
     assert f"one needs {needed / MIB:.1f} MiB at least, /dev/shm has" in said
 
 
