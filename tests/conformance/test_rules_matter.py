@@ -8,12 +8,14 @@ import re
 import pytest
 from conformance import (  # noqa: F401 - they enter what they hold
     checks_change,
+    checks_early,
     checks_policy,
     checks_tenants,
     checks_when,
     checks_worst,
     measurements,
     mutations_change,
+    mutations_early,
     mutations_policy,
     mutations_tenants,
     mutations_when,

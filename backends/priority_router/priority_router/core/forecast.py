@@ -12,10 +12,9 @@ order of arrival, of the short lists of its line.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Hashable, Sequence
 from heapq import heapify, heapreplace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final
 
 from priority_router.core.executor_model import ENOUGH_SAMPLES, ExecutorModel
@@ -24,15 +23,6 @@ from priority_router.core.lines import Entry
 from priority_router.core.service_times import ServiceTimes
 from priority_router.core.shares import Shares
 from priority_router.core.values import FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
-
-
-class _Standing(enum.Enum):
-    """Where in its lane a request stands."""
-
-    FRESH = enum.auto()
-    DELAYED = enum.auto()
-    PROMOTED = enum.auto()
-
 
 REMEMBERED: Final = 64
 """Dispatches from which it is taken how full they get; after twice as many the older ones count half."""
@@ -192,7 +182,7 @@ class Forecast:
         self._executor = executor
         self._shares = shares
         self._counted: dict[int, tuple[tuple[_Book, ...], int]] = {}
-        self._books_of: dict[tuple[str, _Standing, bool], tuple[_Book, ...]] = {}
+        self._books_of: dict[tuple[str, bool, bool], tuple[_Book, ...]] = {}
         early = [each for each in policy.classes if refuses_early(each)]
         self.classes: Final = frozenset(each.name for each in early)
         top = lanes.most_urgent_level
@@ -201,25 +191,29 @@ class Forecast:
         self._own = {each.name: self._book(each.level) for each in early if each.min_share}
         self._aged = {each.name: self._book(top) for each in early if each.max_wait and each.level > top}
         for each in policy.classes:
-            for standing in _Standing:
-                for may_be_delayed in (False, True):
-                    books = tuple(self._come_before(each, standing, may_be_delayed))
-                    self._books_of[each.name, standing, may_be_delayed] = books
+            for promoted, passed in product((False, True), repeat=2):
+                books = tuple(self._come_before(each, promoted, passed))
+                self._books_of[each.name, promoted, passed] = books
 
     def _book(self, level: int) -> _Book:
         top = level == self._lanes.most_urgent_level
         most, efficiency = max(self._policy.max_batch_size, 1), self._policy.batch_efficiency
         return _Book(self._executor.times, most, None if top else efficiency)
 
-    def _come_before(self, traffic_class: TrafficClass, standing: _Standing, may_be_delayed: bool) -> list[_Book]:
-        """The books in which such requests stand: those of the newcomers whom they precede."""
+    def _come_before(self, traffic_class: TrafficClass, promoted: bool, passed: bool) -> list[_Book]:
+        """The books in which some requests of a class stand: those of the newcomers whom they precede.
+
+        Args:
+            traffic_class: see above.
+            promoted: they have waited as long as their class may.
+            passed: those of their own level who come later may be served before them.
+        """
         top = self._lanes.most_urgent_level
-        promoted, fresh = standing is _Standing.PROMOTED, standing is _Standing.FRESH
         level = top if promoted else traffic_class.level
-        stays = promoted or (fresh and not may_be_delayed)
+        stays = promoted or not passed
         books = [book for at, book in self._until.items() if level < at or (level == at and stays)]
         books += [book for at, book in self._above.items() if level < at]
-        books += [book for name, book in self._own.items() if name == traffic_class.name and (promoted or fresh)]
+        books += [book for name, book in self._own.items() if name == traffic_class.name]
         books += [book for name, book in self._aged.items() if stays and (level == top or name == traffic_class.name)]
         return books
 
@@ -227,16 +221,11 @@ class Forecast:
 
     def add(self, entry: Entry) -> None:
         """Count a waiting request among the work ahead of those that come after it."""
-        in_time = entry.deadline is None or entry.predicted is not None or entry.next_row > 0
-        may_be_delayed = entry.traffic_class.timeout_action is TimeoutAction.DELAY and entry.deadline is not None
-        if not in_time and not may_be_delayed:
+        has_deadline = entry.deadline is not None
+        delays = entry.traffic_class.timeout_action is TimeoutAction.DELAY
+        if has_deadline and not delays and entry.predicted is None and not entry.next_row:
             return  # it may be answered at its queue timeout and never take any time
-        standing = _Standing.FRESH
-        if entry.promoted:
-            standing = _Standing.PROMOTED
-        elif self._lanes.is_delayed(entry):
-            standing = _Standing.DELAYED
-        books = self._books_of[entry.traffic_class.name, standing, may_be_delayed and not entry.next_row]
+        books = self._books_of[entry.traffic_class.name, entry.promoted, has_deadline and delays]
         self._counted[entry.sequence] = books, entry.unsent
         for book in books:
             book.add(entry.request.signature, entry.unsent)

@@ -193,10 +193,6 @@ class Lanes:
         if self.watch is not None:
             self.watch.moved(entry)
 
-    def is_delayed(self, entry: Entry) -> bool:
-        """Whether a waiting request, not promoted, stands behind the unexpired work of its level."""
-        return entry.line is self._by_level[entry.level].delayed[entry.traffic_class.name]
-
     def _note(self, entry: Entry) -> None:
         self.waiting[entry.traffic_class.name] += 1
         self.waiting_bytes[entry.traffic_class.name] += entry.request.size
