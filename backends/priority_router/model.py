@@ -28,11 +28,11 @@ if os.path.dirname(os.path.dirname(os.path.abspath(priority_router.__file__))) !
         "copy was imported first; remove it from this interpreter, or copy the whole backend folder again"
     )
 
-from priority_router.config import POLICY_FILE, load_policy  # noqa: E402
+from priority_router.config import POLICY_FILE, parse_policy, read_text  # noqa: E402
 from priority_router.control import RouterChannel, server_restarts  # noqa: E402
 from priority_router.errors import SetupError  # noqa: E402
 from priority_router.hooks import HookCounters, read_marker  # noqa: E402
-from priority_router.runtime import startup  # noqa: E402
+from priority_router.runtime import policy_watch, startup  # noqa: E402
 from priority_router.runtime.router import Router, Surroundings  # noqa: E402
 
 
@@ -52,7 +52,9 @@ class TritonPythonModel:
             SetupError: this server cannot run it; likewise.
         """
         startup.check_numpy(pb_utils)
-        policy = load_policy(Path(args["model_repository"], args["model_version"], POLICY_FILE))
+        path = Path(args["model_repository"], args["model_version"], POLICY_FILE)
+        file = policy_watch.PolicyFile(path, read_text(path))
+        policy = parse_policy(file.text, str(path))
         warnings = startup.check_config(json.loads(args["model_config"]), policy)
         marker = startup.check_hooks(policy, read_marker(os.environ), os.getppid())
         guard_active = startup.guard_active(policy, marker, os.environ)
@@ -72,9 +74,9 @@ class TritonPythonModel:
             channel = RouterChannel.from_environment(os.environ, model)
             if channel is not None:
                 opened.callback(channel.close)
-            self._router = Router(
-                pb_utils, policy, Surroundings(model, hooks, guard_active, channel, server_restarts(os.environ))
-            )
+            watched = file if policy_watch.wanted(os.environ) else None
+            surroundings = Surroundings(model, hooks, guard_active, channel, server_restarts(os.environ), watched)
+            self._router = Router(pb_utils, policy, surroundings)
             opened.pop_all()  # the router's to close from here on
 
     def execute(self, requests: list[object]) -> list[object] | None:

@@ -75,3 +75,16 @@ def test_closing_leaves_the_families_to_a_successor(monkeypatch: pytest.MonkeyPa
     gc.collect()
     assert len(made) == 2
     assert all(one() is not None for one in made)
+
+
+def test_a_gauge_whose_class_is_gone_goes_back_and_a_counter_stays() -> None:
+    triton = Triton()
+    exporter = Exporter(triton, "router")
+    exporter.flush([Sample(SERVED, (), 1), Sample(WAITING, (), 4)])
+    exporter.flush([])
+    assert {name: metric.value for name, metric in triton.page.items()} == {
+        'priority_router_served_total{model="router"}': 1,
+        'priority_router_waiting{model="router"}': 0,
+    }
+    exporter.flush([Sample(WAITING, (), 2)])
+    assert triton.page['priority_router_waiting{model="router"}'].value == 2

@@ -20,7 +20,7 @@ from typing import Final
 
 from priority_router.core.admission import PredictedWaits
 from priority_router.core.scheduler import Scheduler
-from priority_router.core.values import Dispatch, Part, SchedulingPolicy, Send
+from priority_router.core.values import Dispatch, Part, Request, SchedulingPolicy, Send
 from priority_router.errors import InternalFault, PredictedLate, QueueFull, RequestError
 from priority_router.runtime.alarm import Alarm
 from priority_router.runtime.hand_over import Counted, HandOver
@@ -91,6 +91,7 @@ class Driver:
             log: for faults of the router itself.
         """
         self._policy = policy
+        self._default_class = ""
         self._scheduler = Scheduler(policy)
         self._epoch = 0
         self._clock = clock
@@ -100,7 +101,7 @@ class Driver:
         self._lock = threading.Lock()
         self._jobs: dict[int, Job] = {}
         # OrderedDict for the reason given in core.lanes: the first one is asked for with every dispatch.
-        self._waiting: dict[str | None, OrderedDict[int, Job]] = {c.name: OrderedDict() for c in policy.classes}
+        self._waiting: dict[str, OrderedDict[int, Job]] = {c.name: OrderedDict() for c in policy.classes}
         self._full: set[str] = set()
         self._draining = False
         self._hand_over = HandOver()
@@ -115,10 +116,11 @@ class Driver:
 
     def submit(self, jobs: Sequence[Job]) -> None:
         """Takes in all requests of one ``execute`` call before the next decision; each job has its ``request``."""
-        requests = [job.request for job in jobs if job.request is not None]
         with self._lock:
+            requests = [self._admitted(job.request) for job in jobs if job.request is not None]
             for request, job in zip(requests, jobs, strict=True):
-                self._jobs[request.id] = self._waiting[job.class_name][request.id] = job
+                job.waits_in = request.class_name
+                self._jobs[request.id] = self._waiting[request.class_name][request.id] = job
             self._hand_out(self._tell(lambda now: self._scheduler.submit(requests, now)))
 
     def called(self, call: Call, now: int) -> None:
@@ -170,6 +172,28 @@ class Driver:
             self._draining = True
             self._scheduler.drain()
 
+    def adopt(self, policy: SchedulingPolicy, default_class: str) -> dict[str, int]:
+        """Goes on under another policy of the same executor; what waits is kept.
+
+        Args:
+            policy: for the scheduler.
+            default_class: where the requests of classes that are gone wait from now on.
+
+        Returns:
+            how many those are, per class that is gone.
+        """
+        with self._lock:
+            before = self._waiting
+            self._policy, self._default_class = policy, default_class
+            self._waiting = {c.name: OrderedDict() for c in policy.classes}
+            for request_id, job in self._jobs.items():
+                if job.waits_in not in self._waiting:
+                    job.waits_in = default_class
+                if job.rows_sent < job.rows:
+                    self._waiting[job.waits_in][request_id] = job
+            self._hand_out(self._tell(lambda now: self._scheduler.adopt(policy, now, default_class)))
+            return {name: len(waiting) for name, waiting in before.items() if name not in self._waiting}
+
     # Cancel checks.
 
     def due(self, min_wait: int) -> list[int]:
@@ -180,7 +204,7 @@ class Driver:
     def waiting_ids(self, class_name: str | None = None) -> list[int]:
         """Ids of the waiting requests of one class, oldest first, or of all classes one after the other."""
         ids: list[int] = []
-        for waiting in self._waiting.values() if class_name is None else (self._waiting[class_name],):
+        for waiting in self._waiting.values() if class_name is None else (self._waiting.get(class_name, ()),):
             ids += waiting  # one step for the interpreter, so that a long queue does not hold the lock
         return ids
 
@@ -282,6 +306,12 @@ class Driver:
             if job.request is not None:
                 self._scheduler.cancel(job.request.id, now)
 
+    def _admitted(self, request: Request) -> Request:
+        """The request, in the default class where it was read under a policy whose class is gone since."""
+        if request.class_name in self._waiting:
+            return request
+        return replace(request, class_name=self._default_class)
+
     def _call_for(self, dispatch: Dispatch, now: int) -> Call:
         self.sent += 1
         self.sent_rows += dispatch.rows
@@ -291,15 +321,15 @@ class Driver:
         job = self._jobs[part.request_id]
         job.rows_sent += part.rows
         if job.rows_sent >= job.rows:
-            del self._waiting[job.class_name][part.request_id]
+            del self._waiting[job.waits_in][part.request_id]
         return job
 
     def _finish(self, request_id: int, error: RequestError | None) -> None:
         job = self._jobs.pop(request_id)
-        self._waiting[job.class_name].pop(request_id, None)
+        self._waiting[job.waits_in].pop(request_id, None)
         job.answered = True
-        if isinstance(error, QueueFull | PredictedLate) and job.class_name is not None:
-            self._full.add(job.class_name)
+        if isinstance(error, QueueFull | PredictedLate):
+            self._full.add(job.waits_in)
         answer = Answer(job, error)
         if job.polling:
             job.held_answer = answer

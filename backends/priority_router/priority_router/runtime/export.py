@@ -35,11 +35,15 @@ class Exporter:
     def flush(self, samples: Iterable[Sample]) -> None:
         """Sends what changed since the last flush; a metric appears with its first sample, at 0 if need be.
 
+        A gauge without a sample goes back to 0: its class is gone.
+
         Raises:
             Exception: Triton's, when it does not take a number; the next flush sends that one and those after it.
         """
+        ended = set(self._gauges)
         for family, labels, value in samples:
             key = (family.name, labels)
+            ended.discard(key)
             metric = self._metrics.get(key)
             if metric is None:
                 metric = self._metrics[key] = self._create(family, labels)
@@ -52,6 +56,10 @@ class Exporter:
             if change > 0 or (change < 0 and not family.counter):
                 metric.increment(change)
                 self._exported[key] = value
+        for key in ended:
+            if self._exported[key]:
+                self._metrics[key].increment(-self._exported[key])
+                self._exported[key] = 0
 
     def close(self) -> None:
         """Takes the gauges back to 0, and keeps the metrics for a successor.

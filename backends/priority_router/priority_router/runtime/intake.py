@@ -46,6 +46,12 @@ class Intake:
         self.unknown_classes = 0
         self.capped = {(rule.name, _ACTIONS[rule.above]): 0 for rule in policy.tenants}
 
+    def adopt(self, policy: RouterPolicy) -> None:
+        """Reads by another policy from the next request on; may be called from any thread."""
+        for rule in policy.tenants:
+            self.capped.setdefault((rule.name, _ACTIONS[rule.above]), 0)
+        self._classifier = Classifier(policy)
+
     def fill(self, job: Job, request: Any) -> Request:
         """Reads ``request`` into its job.
 

@@ -59,18 +59,26 @@ class Tally:
     __slots__ = ("answered", "executor", "failed_sends", "outcomes", "queue")
 
     def __init__(self, classes: Sequence[str]) -> None:
-        labels = (*classes, NO_CLASS)
         self.answered = 0
         self.failed_sends = 0
-        self.outcomes = {(label, outcome): 0 for label in labels for outcome in Outcome}
-        self.queue = {label: Histogram() for label in labels}
-        self.executor = {label: Histogram() for label in labels}
+        self.outcomes: dict[tuple[str, Outcome], int] = {}
+        self.queue: dict[str, Histogram] = {}
+        self.executor: dict[str, Histogram] = {}
+        self.adopt((*classes, NO_CLASS))
+
+    def adopt(self, classes: Sequence[str]) -> None:
+        """Counts for these classes from now on, too; what was counted for others stays. From any thread."""
+        for label in classes:
+            self.executor.setdefault(label, Histogram())
+            self.queue.setdefault(label, Histogram())
+            for outcome in Outcome:
+                self.outcomes.setdefault((label, outcome), 0)
 
     def count(self, class_name: str | None, outcome: Outcome, queue_ns: int | None, executor_ns: int | None) -> None:
         """Counts one request that has been answered.
 
         Args:
-            class_name: a class of the policy; None where the request has none.
+            class_name: a class of this or an earlier policy; None where the request has none.
             outcome: how it ended.
             queue_ns: time it waited; None where it never reached the executor.
             executor_ns: time with the executor; None where that never answered.
@@ -145,6 +153,12 @@ LATENESS_COUNT: Final = _counter("timer_lateness_seconds_count", "Timer wake-ups
 CANCEL_CHECKS: Final = _counter("cancel_checks_total", "Questions to Triton whether a waiting request was cancelled")
 FAILED_SENDS: Final = _counter("failed_replies_total", "Replies that Triton did not take")
 FAULTS: Final = _counter("scheduler_faults_total", "Exceptions of the scheduler; each answered what it held")
+POLICY_RELOADS: Final = _counter(
+    "policy_reloads_total", "Changes of policy.toml that took effect while the router served"
+)
+POLICY_INVALID: Final = _gauge(
+    "policy_invalid", "1 while policy.toml holds what cannot be used: the policy before it stays"
+)
 SERVER_RESTARTS: Final = _counter("server_restarts_total", "Times that serve has started a failed server again")
 GUARD_ACTIVE: Final = _gauge("guard_active", "1 while clients cannot call the executor directly")
 HOOK_WORKING: Final = _gauge("hook_working", "0 once a hook was seen to do nothing where it should")
@@ -210,21 +224,26 @@ class Readings:
 
 
 def samples(readings: Readings) -> Iterator[Sample]:
-    """Every number to export; the same set on every call for one router.
+    """Every number to export; the same set on every call while the policy does not change.
+
+    Counters stay when their class is gone, since its last requests may still be answered; its gauges end.
 
     Buckets come with the largest bound first, so that a reader who catches a flush half-way never finds a bucket that
     holds more than a wider one.
     """
     tallies, observed = readings.tallies, readings.observed
-    for label, outcome in tallies[0].outcomes:
+    for label, outcome in list(tallies[0].outcomes):
         count = sum(tally.outcomes[label, outcome] for tally in tallies)
         yield Sample(REQUESTS, (("class", label), ("outcome", outcome.value)), count)
-    for label in observed.waiting:
+    for label in list(tallies[0].queue):
+        if label == NO_CLASS:
+            continue
         queue = [tally.queue[label] for tally in tallies]
         yield from _histogram((QUEUE_BUCKET, QUEUE_COUNT, QUEUE_SUM), label, queue)
         executor = [tally.executor[label] for tally in tallies]
         yield from _histogram((EXECUTOR_BUCKET, EXECUTOR_COUNT, EXECUTOR_SUM), label, executor)
-        yield Sample(QUEUE_SIZE, (("class", label),), observed.waiting[label])
+    for label, waiting in observed.waiting.items():
+        yield Sample(QUEUE_SIZE, (("class", label),), waiting)
         yield Sample(WORST_BLOCKING, (("class", label),), observed.worst_blocking[label] / _SECOND)
     for label, held in observed.waiting_bytes.items():
         yield Sample(QUEUE_BYTES, (("class", label),), held)

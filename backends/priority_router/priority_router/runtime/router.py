@@ -2,7 +2,7 @@
 """Puts the runtime together: threads, queues, and what runs beside the requests.
 
 Law: wiring. Threads: Triton's own calls ``execute``; ``executor_threads`` call the executor; ``REPLY_THREADS`` send
-replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch).
+replies; one timer; one asks for cancels; one keeps house (metrics, drain order, hook watch); one watches the policy.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from priority_router.runtime.export import Exporter
 from priority_router.runtime.housekeeping import Housekeeping, Sources
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.log import Log
+from priority_router.runtime.policy_watch import PolicyFile, PolicyWatch
 from priority_router.runtime.replies import Replies
 from priority_router.runtime.translate import ErrorCodes
 from priority_router.runtime.work import Alive, Answer, Call, Job
@@ -54,6 +55,7 @@ class Surroundings:
         guard_active: clients cannot call the executor.
         channel: where ``serve`` gives the order to drain; None without ``serve``.
         server_restarts: by ``serve``, so far.
+        policy_file: of the policy, to be watched for changes; None where it is not.
     """
 
     model: str
@@ -61,6 +63,7 @@ class Surroundings:
     guard_active: bool = False
     channel: RouterChannel | None = None
     server_restarts: int = 0
+    policy_file: PolicyFile | None = None
 
 
 def executor_threads(policy: RouterPolicy) -> int:
@@ -96,13 +99,15 @@ class Router:
 
         codes = ErrorCodes(pb.TritonError)
         classes = [traffic_class.name for traffic_class in policy.scheduling.classes]
-        tallies = [metrics.Tally(classes) for _ in range(REPLY_THREADS)]
+        self._tallies = tallies = [metrics.Tally(classes) for _ in range(REPLY_THREADS)]
         self._returned = metrics.Tally(classes)
         self._driver = Driver(policy.scheduling, clock, self._calls.put, self._answers.put, log)
         self._intake = Intake(policy)
         self._executor = Executor(pb, policy, self._driver, codes, clock, log)
         self._cancels = Cancels(self._driver, clock, log)
         self._driver.on_send = self._cancels.dispatched
+        file = surroundings.policy_file
+        self._policy_watch = None if file is None else PolicyWatch(file, policy, self._adopt, log)
         sources = Sources(
             [*tallies, self._returned],
             self._counters,
@@ -127,6 +132,8 @@ class Router:
             self._calls.start([self._executor.serve] * executor_threads(policy))
             self._answers.start([functools.partial(replies.send, tally=tally) for tally in tallies])
             loops = {"timer": self._run_timer, "cancels": self._cancels.run, "housekeeping": self._housekeeping.run}
+            if self._policy_watch is not None:
+                loops["policy"] = self._policy_watch.run
             for name, loop in loops.items():
                 self._loops.append(threads.start(name, loop))
         except BaseException:
@@ -174,6 +181,8 @@ class Router:
         self._driver.alarm.stop()
         self._cancels.stop()
         self._housekeeping.stop()
+        if self._policy_watch is not None:
+            self._policy_watch.stop()
         for thread in self._loops:
             thread.join(STOP_SECONDS)
         called = self._calls.stop(STOP_SECONDS)
@@ -188,6 +197,15 @@ class Router:
             return fault
         self._log.exception("intake", "reading a request failed", fault)
         return InternalFault("the request could not be read")
+
+    def _adopt(self, policy: RouterPolicy) -> Mapping[str, int]:
+        """Another policy takes effect: whatever counts or decides knows its classes before requests can name them."""
+        names = [traffic_class.name for traffic_class in policy.scheduling.classes]
+        for tally in reversed((*self._tallies, self._returned)):  # the labels of the first are those that are read
+            tally.adopt(names)
+        moved = self._driver.adopt(policy.scheduling, policy.default_class)
+        self._intake.adopt(policy)
+        return moved
 
     def _run_timer(self) -> None:
         while (late := self._driver.alarm.wait()) is not None:
@@ -205,6 +223,8 @@ class Router:
             metrics.LATENESS_SUM: self._lateness.total / 1e9,
             metrics.LATENESS_WORST: self._lateness.worst(self._clock()) / 1e9,
             metrics.CANCEL_CHECKS: self._cancels.checks,
+            metrics.POLICY_RELOADS: self._policy_watch.reloads if self._policy_watch is not None else 0,
+            metrics.POLICY_INVALID: self._policy_watch is not None and self._policy_watch.invalid,
             metrics.SERVER_RESTARTS: self._server_restarts,
             metrics.GUARD_ACTIVE: self._guard_active,
         }

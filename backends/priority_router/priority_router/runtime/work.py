@@ -41,6 +41,7 @@ class Job:
     Attributes:
         sender: Triton's response sender: takes exactly one response.
         class_name: as classified; None where classification failed.
+        waits_in: class that it waits in: the same, unless the policy has changed and has it no longer.
         request: what the core was given; None for a request that never reached it.
         inputs: the caller's tensors, not CLASS; private copies.
         wanted: what the reply holds.
@@ -69,6 +70,7 @@ class Job:
         "request",
         "rows_sent",
         "sender",
+        "waits_in",
         "wanted",
     )
 
@@ -76,6 +78,7 @@ class Job:
         self.sender = sender
         self.arrived = arrived
         self.class_name: str | None = None
+        self.waits_in = ""
         self.request: Request | None = None
         self.inputs: Tensors = ()
         self.wanted = Wanted(frozenset(), queue=False, executor=False)
