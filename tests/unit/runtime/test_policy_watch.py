@@ -196,3 +196,15 @@ def test_tenants_are_told_by_name() -> None:
 def test_it_can_be_switched_off() -> None:
     assert wanted({})
     assert not wanted({WATCH_ENV: "0"})
+
+
+def test_the_documents_name_the_keys_that_cannot_change() -> None:
+    root = Path(__file__).parents[3]
+    for document, begins in (("policies.md", "**What cannot change**"), ("policy.md", "except of")):
+        text = (root / "docs" / document).read_text()
+        sentence = text[text.index(begins) :].partition(
+            "which\nare taken in" if begins == "except of" else "A file in"
+        )[0]
+        for key in FIXED:
+            table, _, plain = key.rpartition(".")
+            assert f"`[{table}]`" in sentence if table else f"`{plain}`" in sentence, key
