@@ -113,8 +113,8 @@ def test_limits_hold_on_every_arm_and_are_the_routers_where_there_is_one(arm, le
     assert re.findall(r"value {( | [^}]* )}", block) == [f" {words} " if words else " " for words in levels]
     assert ("default_queue_policy" in block) is (shared is not None)
     assert f"default_queue_policy {{ {shared} }}" in block or shared is None
-    if ARMS[arm].mode:
-        policy = parse_policy(policy_text(ARMS[arm].mode, EXECUTOR, SHAPE, LEVELS, False, LIMITS))
+    if mode := ARMS[arm].mode:
+        policy = parse_policy(policy_text(mode, EXECUTOR, SHAPE, LEVELS, False, LIMITS))
         online, background = policy.scheduling.classes
         assert (online.max_queue_size, background.default_timeout) == (7, 9_000_000)
 

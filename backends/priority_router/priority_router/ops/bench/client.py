@@ -14,6 +14,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from priority_router.core.values import SECOND
 from priority_router.ops.bench import wire
@@ -188,8 +189,20 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+class AnyClient(Protocol):
+    """What drives a client needs of it."""
+
+    sent: list[int]
+
+    def send(self, index: int, request: bytes) -> None:
+        """Sends a request; never blocks."""
+
+    def turn(self, until: int) -> None:
+        """Waits for replies until then at most, and handles those that are there."""
+
+
 def open_loop(
-    client: Client, due: Sequence[int], requests: Sequence[bytes], end: int, settled: Callable[[int], bool]
+    client: AnyClient, due: Sequence[int], requests: Sequence[bytes], end: int, settled: Callable[[int], bool]
 ) -> None:
     """Sends every request when it is due, however many are unanswered.
 
@@ -214,7 +227,7 @@ def open_loop(
 
 
 def closed_loop(
-    client: Client, in_flight: int, requests: Sequence[bytes], end: int, give_up: int, ended: list[int]
+    client: AnyClient, in_flight: int, requests: Sequence[bytes], end: int, give_up: int, ended: list[int]
 ) -> None:
     """Keeps ``in_flight`` requests unanswered until ``end``, then waits for the rest of them.
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import details, document, experiment, plan_file, report
-from priority_router.ops.bench.arms import ARMS
+from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER
 from priority_router.ops.bench.experiment import Plan
 from priority_router.ops.bench.progress import Progress, clock_text
 from priority_router.ops.bench.scenarios import COMPARED, SCENARIOS, Scenario
-from priority_router.ops.bench.venue import Embedded
+from priority_router.ops.bench.venue import Embedded, Models, Venue
 
 DEFAULT_SEED = 1
 # A server's start and end, and the wait for the last replies, per arm and round.
@@ -38,8 +38,9 @@ def main(words: Sequence[str]) -> int:
     plan = _plan(options)
     target: Path = options.json
     result_file.check_writable(target)
-    steps = plan.scenario.rounds * len(plan.scenario.arms)
-    whole = estimated_seconds(plan.scenario)
+    run = [name for name in plan.scenario.arms if name not in plan.venue.refused(plan.scenario.arms)]
+    steps = plan.scenario.rounds * max(1, len(run))
+    whole = estimated_seconds(dataclasses.replace(plan.scenario, arms=tuple(run)))
     with command_line.interrupted_by_sigterm(), Progress(sys.stderr, steps, whole / steps) as progress:
         progress.say(f"{plan.scenario.name}: about {clock_text(whole)} min")
         results = experiment.run(plan, progress)
@@ -58,10 +59,10 @@ def estimated_seconds(scenario: Scenario) -> float:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    """What the words ask for.
+    """What the words ask for; a server that is there is asked what it has.
 
     Raises:
-        SetupError: a plan cannot be used.
+        SetupError: a plan or a model cannot be used.
     """
     trace = None
     if options.scenario in SCENARIOS:
@@ -71,7 +72,27 @@ def _plan(options: argparse.Namespace) -> Plan:
     scenario = _changed(scenario, options)
     if trace is not None:
         scenario = plan_file.with_trace(scenario, trace, scenario.trace)
-    return Plan(scenario, options.seed, Embedded(scenario), options.samples, options.processes, trace)
+    venue: Venue = Embedded(scenario)
+    if options.url or options.model:
+        # Here and not above: they need tritonclient, and the scenarios do not.
+        from priority_router.ops.bench import fitting
+
+        scenario, venue = fitting.fitted(scenario, options.scenario in SCENARIOS, _models(options))
+    return Plan(scenario, options.seed, venue, options.samples, options.processes, trace)
+
+
+def _models(options: argparse.Namespace) -> Models:
+    return Models(
+        url=options.url or "",
+        router=options.model or "",
+        executor=options.executor,
+        input_data=options.input_data,
+        classes=options.classes or (),
+        capacity=options.capacity,
+        limits=options.keep_limits,
+        seed=options.seed,
+        say=lambda text: print(f"bench: {text}", file=sys.stderr, flush=True),
+    )
 
 
 def _changed(scenario: Scenario, options: argparse.Namespace) -> Scenario:
@@ -97,6 +118,12 @@ def _command(options: argparse.Namespace) -> list[str]:
         "--seed": None if options.seed == DEFAULT_SEED else options.seed,
         "--samples": None if options.samples == details.DEFAULT_SAMPLES else options.samples,
         "--processes": options.processes or None,
+        "--url": options.url,
+        "--model": options.model and (options.model if options.url else result_file.shown(Path(options.model))),
+        "--executor": None if options.executor == EXECUTOR else options.executor,
+        "--input-data": options.input_data and result_file.shown(options.input_data),
+        "--classes": options.classes and ",".join(options.classes),
+        "--capacity": options.capacity,
         "--json": result_file.shown(options.json),
     }
     values = {
@@ -105,7 +132,8 @@ def _command(options: argparse.Namespace) -> list[str]:
         if value is not None
     }
     scenario = options.scenario if options.scenario in SCENARIOS else result_file.shown(Path(options.scenario))
-    return ["priority-router", "bench", scenario, *(word for pair in values.items() for word in pair)]
+    flags = ["--keep-limits"] if options.keep_limits else []
+    return ["priority-router", "bench", scenario, *(word for pair in values.items() for word in pair), *flags]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,7 +169,36 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="requests of each class, arm and round to write down one by one (default %(default)s)",
     )
+    own = parser.add_argument_group("a model of your own, in place of one that sleeps")
+    own.add_argument("--url", metavar="URL", help="a server that is there, http://HOST:PORT or grpc://HOST:PORT")
+    own.add_argument(
+        "--model", metavar="ROUTER", help=f"folder of a router in a model repository; with --url its name ({ROUTER})"
+    )
+    own.add_argument("--executor", default=EXECUTOR, metavar="NAME", help="with --url its name (default %(default)s)")
+    own.add_argument(
+        "--input-data", type=Path, metavar="FILE", help="requests, in perf_analyzer's form (default: random ones)"
+    )
+    own.add_argument("--classes", type=_names, metavar="A,B", help="the router's classes, most urgent first")
+    own.add_argument("--capacity", type=_rate, metavar="R", help="its rows/s (default: measured first)")
+    own.add_argument("--keep-limits", action="store_true", help="keep queue limits and timeouts of its policy")
     return parser
+
+
+def _names(word: str) -> tuple[str, ...]:
+    names = tuple(word.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{word!r} is no list of different names, such as online,background")
+    return names
+
+
+def _rate(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of rows per second above 0")
+    return value
 
 
 def _scenario(word: str) -> str:

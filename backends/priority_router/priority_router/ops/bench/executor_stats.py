@@ -8,10 +8,10 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from priority_router.core.values import SECOND
-from priority_router.ops.bench.load import LoadError
+from priority_router.ops.bench.load import GRPC, LoadError
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -55,16 +55,47 @@ def read(address: str, model: str) -> ExecutorStats:
     Raises:
         LoadError: the server does not give them.
     """
-    document = get_json(address, f"/v2/models/{model}/stats")
-    entry = document["model_stats"][0]
+    entry = about(address, "ModelStatistics", model)["model_stats"][0]
     batches = entry.get("batch_stats", [])
     return ExecutorStats(
         at=time.monotonic_ns(),
-        compute_ns=sum(int(batch["compute_infer"]["ns"]) for batch in batches),
+        compute_ns=sum(int(batch["compute_infer"].get("ns", 0)) for batch in batches),
         executions=int(entry.get("execution_count", 0)),
         rows=int(entry.get("inference_count", 0)),
-        batches={int(batch["batch_size"]): int(batch["compute_infer"]["count"]) for batch in batches},
+        batches={int(batch["batch_size"]): int(batch["compute_infer"].get("count", 0)) for batch in batches},
     )
+
+
+_PATHS: Final = {
+    "ServerMetadata": "/v2",
+    "ModelConfig": "/v2/models/{}/config",
+    "ModelStatistics": "/v2/models/{}/stats",
+}
+
+
+def about(address: str, what: str, model: str = "") -> Any:
+    """What a server says of itself or of a model, by HTTP or, from a ``grpc://`` address, by gRPC.
+
+    Args:
+        address: see `load.Target`.
+        what: ``ServerMetadata``, ``ModelConfig`` or ``ModelStatistics``.
+        model: of the last two.
+
+    Raises:
+        LoadError: no answer, or an error.
+    """
+    if not address.startswith(GRPC):
+        return get_json(address, _PATHS[what].format(model))
+    import grpc
+
+    from priority_router.ops.bench import grpc_wire
+
+    try:
+        answer = grpc_wire.ask(address.removeprefix(GRPC), what, model)
+    except grpc.RpcError as error:
+        said = f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
+        raise LoadError(f"{address} {what} {model}: {said}") from error
+    return answer["config"] if what == "ModelConfig" else answer
 
 
 def get_json(address: str, path: str) -> Any:

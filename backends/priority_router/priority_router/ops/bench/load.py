@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,15 @@ from priority_router.errors import PriorityRouterError
 from priority_router.interface import QUEUE_OUTPUT
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.arrivals import Schedule
-from priority_router.ops.bench.client import Client, closed_loop, open_loop, raise_descriptor_limit
+from priority_router.ops.bench.client import Client, OnEnd, closed_loop, open_loop, raise_descriptor_limit
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.wire import Outcome, Route, Tensor
+
+if TYPE_CHECKING:
+    from priority_router.ops.bench.grpc_client import GrpcClient
+
+GRPC = "grpc://"
+"""How an address begins that is that of a gRPC front end."""
 
 # Between the last process being ready and the first arrival: time for the parent to tell all of them.
 _LEAD_NS = SECOND // 5
@@ -62,7 +68,7 @@ class Target:
     """A server and how each class of a schedule is sent to it.
 
     Attributes:
-        address: ``host:port`` of the HTTP front end.
+        address: ``host:port`` of the HTTP front end, or ``grpc://host:port`` of the gRPC one.
         routes: class name to model and marking.
         payloads: prepared inputs, by input name; a schedule's ``payload`` points into them. At least one.
         outputs: outputs to ask for; empty asks for all.
@@ -86,13 +92,35 @@ class Target:
             route = self.routes[name]
             if choice.tenant:
                 route = replace(route, parameters={**(route.parameters or {}), TENANT_PARAMETER: choice.tenant})
-            found.append(wire.encode(self.address, route, choice.inputs, self.outputs, identified=identified))
+            if self.grpc:
+                from priority_router.ops.bench import grpc_wire
+
+                found.append(grpc_wire.encode(route, choice.inputs, self.outputs, identified=identified))
+            else:
+                found.append(wire.encode(self.address, route, choice.inputs, self.outputs, identified=identified))
         return found
 
-    def host_port(self) -> tuple[str, int]:
-        """The address in its two parts."""
+    @property
+    def grpc(self) -> bool:
+        """Requests go by gRPC."""
+        return self.address.startswith(GRPC)
+
+    def client(self, sent: list[int], on_end: OnEnd) -> Client | GrpcClient:
+        """A fresh client of the server."""
+        if self.grpc:
+            from priority_router.ops.bench.grpc_client import GrpcClient
+
+            return GrpcClient(self.address.removeprefix(GRPC), sent, on_end)
         host, _, port = self.address.rpartition(":")
-        return host or "127.0.0.1", int(port)
+        return Client(host or "127.0.0.1", int(port), sent, on_end)
+
+    def identified_int64(self, reply: bytes, name: str) -> tuple[str, int | None]:
+        """The id that a successful reply carries, and the first value of an output."""
+        if self.grpc:
+            from priority_router.ops.bench import grpc_wire
+
+            return grpc_wire.identified_int64(reply, name)
+        return wire.identified_int64(reply, name)
 
     def rows(self, schedule: Schedule) -> NDArray[np.int64]:
         """[n] rows of each request: the length of its first input's first axis, 1 without a batch axis."""
@@ -143,6 +171,7 @@ class _Requests(Sequence[bytes]):
 class _Record:
     """A ledger while it is being written, in lists because single items are written to them fastest."""
 
+    target: Target
     queue_time: bool
     id_of: Callable[[int], bytes] | None = None
     sent: list[int] = field(default_factory=list)
@@ -153,12 +182,13 @@ class _Record:
 
     def end(self, index: int, now: int, reply: bytes, reason: str) -> None:
         """Writes down how a request ended."""
-        status, text = (wire.status_of(reply), "") if reply else (0, reason)
-        if status not in (0, 200):
-            text = wire.error_text(reply)
+        status, text = 0, reason
+        if reply:
+            status = 200 if self.target.grpc else wire.status_of(reply)
+            text = "" if status == 200 else wire.error_text(reply)
         outcome = wire.classify(status, text)
         if self.queue_time and outcome is Outcome.SUCCESS:
-            request_id, waited = wire.identified_int64(reply, QUEUE_OUTPUT)
+            request_id, waited = self.target.identified_int64(reply, QUEUE_OUTPUT)
             if self.id_of is not None and request_id != self.id_of(index).decode():
                 outcome, text = Outcome.OTHER, "the reply carries the id of another request, or none"
             elif waited is not None:
@@ -311,7 +341,7 @@ def _work(job: _Job, pipe: Connection) -> None:
 def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
     schedule = job.schedule
     requests = _Requests(encoded, schedule, job.first_id)
-    record = _Record(job.queue_time, requests.id_of, sent=[-1] * len(schedule))
+    record = _Record(job.target, job.queue_time, requests.id_of, sent=[-1] * len(schedule))
     watched = {schedule.classes.index(name) for name in job.settle}
     classes = schedule.class_index.tolist()
     open_count = sum(index in watched for index in classes)
@@ -330,7 +360,7 @@ def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
             cpu_at_end.append(time.process_time())
         return open_count == 0 or now >= end + job.grace
 
-    client = Client(*job.target.host_port(), record.sent, on_end)
+    client = job.target.client(record.sent, on_end)
     cpu = time.process_time()
     open_loop(client, (schedule.at + start).tolist(), requests, end, settled)
     client.close()
@@ -338,14 +368,14 @@ def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
 
 
 def _closed(job: _Job, encoded: Sequence[bytes], start: int) -> Ledger:
-    record = _Record(job.queue_time)
+    record = _Record(job.target, job.queue_time)
     ended: list[int] = []
 
     def on_end(index: int, now: int, reply: bytes, reason: str) -> None:
         record.end(index, now, reply, reason)
         ended.append(index)
 
-    client = Client(*job.target.host_port(), record.sent, on_end)
+    client = job.target.client(record.sent, on_end)
     while (left := start - time.monotonic_ns()) > 0:
         time.sleep(left / SECOND)
     cpu = time.process_time()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -61,6 +61,33 @@ class Venue(Protocol):
 
     def stage(self, arm: Arm) -> contextlib.AbstractContextManager[Stage]:
         """A server for one arm and round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models of one's own are measured, as the command line says it.
+
+    Attributes:
+        url: of a server that is there; empty: the models are copied to a server for each arm.
+        router: the router's folder or, with a URL, name; empty: its usual name.
+        executor: with a URL the executor's name.
+        input_data: file with requests; None: random ones.
+        classes: the router's classes, most urgent first; empty: those of its policy or of the scenario.
+        capacity: rows per second of the executor; None: measured first.
+        limits: the limits of the policy are kept.
+        seed: of random inputs.
+        say: is told what happens.
+    """
+
+    url: str
+    router: str
+    executor: str
+    input_data: Path | None
+    classes: tuple[str, ...]
+    capacity: float | None
+    limits: bool
+    seed: int
+    say: Callable[[str], None]
 
 
 def ones(rows: int) -> list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]]:

@@ -109,14 +109,9 @@ def encode(
     Raises:
         TypeError: Triton knows no type for an array's dtype.
     """
-    tensors = dict(inputs)
-    if route.class_name is not None:
-        rows = len(next(iter(inputs.values()))) if route.batched else 0
-        shape = (rows, 1) if route.batched else (1,)
-        tensors[CLASS_TENSOR] = np.full(shape, route.class_name, dtype=object)
     described, payload = [], []
-    for name, array in tensors.items():
-        dtype, data = _tensor_bytes(name, array)
+    for name, array in tensors(route, inputs).items():
+        dtype, data = tensor_bytes(name, array)
         payload.append(data)
         described.append(
             {
@@ -145,7 +140,22 @@ def encode(
     return head.encode() + body
 
 
-def _tensor_bytes(name: str, array: Tensor) -> tuple[str, bytes]:
+def tensors(route: Route, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A request's inputs, the class among them where the route has one."""
+    made = dict(inputs)
+    if route.class_name is not None:
+        rows = len(next(iter(inputs.values()))) if route.batched else 0
+        shape = (rows, 1) if route.batched else (1,)
+        made[CLASS_TENSOR] = np.full(shape, route.class_name, dtype=object)
+    return made
+
+
+def tensor_bytes(name: str, array: Tensor) -> tuple[str, bytes]:
+    """A tensor's type as the protocol spells it, and its binary form.
+
+    Raises:
+        TypeError: Triton knows no type for an array's dtype.
+    """
     if array.dtype.kind in "OSU":
         items = [item if isinstance(item, bytes) else str(item).encode() for item in array.ravel().tolist()]
         return "BYTES", b"".join(len(item).to_bytes(4, "little") + item for item in items)
