@@ -108,7 +108,8 @@ def test_requests_of_more_rows_than_a_batch_become_more_requests():
     small = replace(KNOWN, max_batch_size=4, instances=1)
     before = SCENARIOS["large"].loads[1]
     after = own_model.fitted(SCENARIOS["large"], small, SCENARIOS["large"].executor.rows_per_s).loads[1]
-    assert (after.rows, after.rate) == (4, pytest.approx(2 * before.rate))
+    assert after.rows == 4
+    assert after.rate == pytest.approx(2 * before.rate)
 
 
 def test_classes_get_the_names_of_the_routers():
