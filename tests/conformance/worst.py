@@ -11,8 +11,9 @@ from priority_router.core import worst_case
 from priority_router.core.values import SECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
 from priority_router.errors import Outcome
 from priority_router.ops.simulate.arrivals import Stream, rows_up_to
+from priority_router.ops.simulate.clock import Delay
 from priority_router.ops.simulate.executor import ExecutorShape, ServiceTimes
-from priority_router.ops.simulate.simulation import NO_DELAYS, Setup
+from priority_router.ops.simulate.simulation import NO_DELAYS, Delays, Setup
 
 LONGEST = 50 * MS
 HARDLY = MS // 1000
@@ -37,16 +38,26 @@ class UpToLongest(ServiceTimes):
 KINDS = ("longest", "either", "any", "by rows", "waves")
 
 
+WAYS = Delays(Delay(1 * MS), Delay(2 * MS), Delay(3 * MS), Delay(1 * MS))
+"""To the executor call, to Triton's queue, back, and of timers: always the same, so that nothing passes on the way."""
+
+OVERHEAD = 1 * MS
+THERE = 3 * MS
+"""From Send to Triton's queue, which a start comes later than the scheduler sees it."""
+
+
 def worst_played(
     policy: SchedulingPolicy, streams: list[Stream], kind: str, requests: int, seed: int
 ) -> dict[str, tuple[int, int]]:
-    """Per class the longest until a first row ran and until an answer, in ns."""
+    """Per class the longest until a first row ran, as the scheduler can see it, and until an answer, in ns."""
+    far = policy.max_execution > LONGEST
     setup = Setup(
         ExecutorShape(policy.instances, policy.max_batch_size, policy.levels),
         UpToLongest(0, kind=kind),
-        NO_DELAYS,
-        dispatch_overhead=0,
+        WAYS if far else NO_DELAYS,
+        dispatch_overhead=OVERHEAD if far else 0,
     )
+    unseen = THERE if far else 0
     played = run(policy, setup, streams, requests, seed)
     check_end(played)
     simulation = played.simulation
@@ -55,7 +66,7 @@ def worst_played(
         for part in sent.parts:
             if part.first_row == 0:
                 waits = worst[simulation.class_names[part.request_id]]
-                waits[0] = max(waits[0], start - simulation.arrived[part.request_id])
+                waits[0] = max(waits[0], start - unseen - simulation.arrived[part.request_id])
     for number, outcome in enumerate(simulation.outcomes):
         if outcome is Outcome.SUCCESS:
             waits = worst[simulation.class_names[number]]
@@ -108,7 +119,7 @@ def draw(rng: random.Random) -> tuple[SchedulingPolicy, int, list[Stream], str]:
         max_fill_slowdown=rng.choice((0.0, 0.1, 0.1, 1.0)),
         overtaking=levels and rng.random() < 0.3,
         shared_executor=levels and rng.random() < 0.1,
-        max_execution=LONGEST,
+        max_execution=LONGEST + rng.choice((0, THERE + 3 * MS + OVERHEAD)),
     )
     mix = MIXES[rng.choice(tuple(MIXES))]()
     capacity = instances * SECOND / LONGEST
