@@ -59,6 +59,16 @@ def test_executions_are_what_the_counters_gained():
     assert recording().execution_us() == {1: [7000.0] * 20, 4: [13000.0] * 20}
 
 
+def test_executions_that_take_longer_under_load_are_longer_in_the_mean():
+    made = recording()
+    slower = 40 * (execution(4) + 300 * US)
+    made.during = Counters(40, made.during.queue, {4: 40}, {4: slower})
+    times = made.execution_us()
+    assert fmean(times[4]) == pytest.approx(13_300)
+    assert fmean(times[1]) == pytest.approx(7_300)
+    assert min(times[4]) == pytest.approx(13_000, abs=20)
+
+
 def test_without_requests_of_its_own_the_means_remain():
     watched = Recording(during=Counters(30, 0, {1: 10, 4: 20}, {1: 70 * MILLISECOND, 4: 260 * MILLISECOND}))
     assert watched.execution_us() == {1: [7000.0], 4: [13000.0]}

@@ -203,8 +203,15 @@ class Recording:
     page: Page | None = None
 
     def execution_us(self) -> dict[int, list[float]]:
-        """Execution times by row count: of requests alone, or else the means that the counters tell."""
-        return self._times_alone() or {rows: [mean] for rows, mean in self.during.means.items()}
+        """Execution times by row count: of requests alone, where need be longer by what the load makes of them.
+
+        Without such requests the means that the counters tell.
+        """
+        alone = self._times_alone()
+        if not alone:
+            return {rows: [mean] for rows, mean in self.during.means.items()}
+        longer = self._longer_under_load(alone)
+        return {rows: held_up(own, longer) for rows, own in alone.items()}
 
     def usual_us(self, rows: int) -> float:
         """Median execution time of a row count that was seen, in microseconds."""
@@ -279,6 +286,16 @@ class Recording:
             return None
         return MeasuredTimes({rows: Drawn((round(median(own) * MICROSECOND),)) for rows, own in times.items()})
 
+    def _longer_under_load(self, alone: Mapping[int, Sequence[float]]) -> float:
+        """By how much an execution was longer on average under load, in microseconds; 0 where that was not seen."""
+        seen = {rows: count for rows, count in self.during.executions.items() if count >= FEWEST}
+        if not seen:
+            return 0.0
+        usual = MeasuredTimes({rows: _drawn(own) for rows, own in alone.items()})
+        means = self.during.means
+        longer = sum(count * (means[rows] - usual.expected(rows, 0) / MICROSECOND) for rows, count in seen.items())
+        return max(0.0, longer / sum(seen.values()))
+
     def _around_under_load(self) -> float | None:
         """Mean of the ways between router and executor under load, both together, in microseconds."""
         dispatches, during = self.dispatches(), self.during
@@ -289,18 +306,25 @@ class Recording:
 
 
 def under_load(values: Sequence[float], mean: float) -> list[float]:
-    """Times that were seen in quiet, as they are where their mean is another one.
-
-    The bulk stays; what holds a time up is taken to come at random, so that it adds an exponential part, which makes
-    the mean.
+    """Times that were seen in quiet, as they are where their mean is another one: the bulk stays, and is held up.
 
     Args:
         values: seen in quiet.
         mean: to have.
     """
-    bulk = Drawn(tuple(sorted(round(value * MICROSECOND) for value in values)))
+    bulk = _drawn(values)
     limit = bulk.at(BULK)
-    places = [(place + 0.5) / _SPREAD for place in range(_SPREAD)]
-    least = [min(bulk.at(place), limit) / MICROSECOND for place in places]
-    extra = max(0.0, mean - fmean(least))
-    return [value - extra * math.log(1 - place) for value, place in zip(least, places, strict=True)]
+    least = [min(bulk.at((place + 0.5) / _SPREAD), limit) / MICROSECOND for place in range(_SPREAD)]
+    return held_up(least, max(0.0, mean - fmean(least)))
+
+
+def held_up(values: Sequence[float], mean: float) -> list[float]:
+    """Times in ascending order, each longer by what comes between at random: exponential, of this mean."""
+    ordered = sorted(values)
+    count = len(ordered)
+    shares = [-math.log(1 - (place + 0.5) / count) for place in range(count)]
+    return [value + mean * share / fmean(shares) for value, share in zip(ordered, shares, strict=True)]
+
+
+def _drawn(values: Sequence[float]) -> Drawn:
+    return Drawn(tuple(sorted(round(value * MICROSECOND) for value in values)))
