@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the simulator says what the embedded server does: the same arrivals on both, class by class.
 
-For each executor a profile is recorded from a running router; then each load is sent to a fresh server in every round
-and the very same arrivals are simulated with that profile. Runs with the Python of .venv, on a machine that does
+In every round a profile of each executor is recorded from a router; then each load is sent to a fresh server, and the
+very same arrivals are simulated with that profile. Runs with the Python of .venv, on a machine that does
 nothing else; the result goes to docs/results/agreement.json.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import json
 import os
 import sys
 import tempfile
@@ -30,7 +31,7 @@ from priority_router.ops.bench.arms import ARMS, EXECUTOR, policy_text, routes, 
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.stats import RoundSummary
-from priority_router.ops.loads import LEVELS, LINEAR, ONLINE, OVERLOAD, Load
+from priority_router.ops.loads import BACKGROUND, LEVELS, LINEAR, ONLINE, OVERLOAD, Load
 from priority_router.ops.server import Server
 from priority_router.ops.simulate import profile, record, run
 from priority_router.ops.simulate.arrivals import Arrival
@@ -56,9 +57,11 @@ DRAWS: Final = 5
 
 COMPARED: Final = ("p50_ms", "p95_ms")
 RECORDING_SEED: Final = 1000
-GENTLE_SECONDS: Final = 4.0
-GENTLE_REQUESTS: Final = 40
-"""One by one, before a load begins, on server and simulator alike."""
+CALM_SECONDS: Final = 8.0
+CALM_SINGLES: Final = 40
+CALM_BURSTS: Final = 10
+CALM_BURST: Final = 16
+"""Before a load begins, on server and simulator alike: single requests, and bursts of so many."""
 
 GRACE_SECONDS: Final = 3.0
 ARM = ARMS["router"]
@@ -70,9 +73,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = command_line.parser("agreement", "The simulator beside the embedded server, on the same arrivals.")
     parser.add_argument("loads", nargs="*", metavar="LOAD", help=f"default all: {', '.join(LOADS)}")
     parser.add_argument("--rounds", type=number(1), default=5, metavar="N", help="(default %(default)s)")
-    parser.add_argument("--seconds", type=seconds, default=25.0, metavar="S", help="that count (default %(default)g)")
+    parser.add_argument("--seconds", type=seconds, default=20.0, metavar="S", help="that count (default %(default)g)")
     parser.add_argument("--warmup", type=seconds, default=5.0, metavar="S", help="before them (default %(default)g)")
-    parser.add_argument("--record", type=seconds, default=30.0, metavar="S", help="for a profile (default %(default)g)")
+    parser.add_argument("--record", type=seconds, default=24.0, metavar="S", help="for a profile (default %(default)g)")
     parser.add_argument("--seed", type=number(0), default=1, metavar="N", help="of arrivals (default %(default)s)")
     parser.add_argument(
         "--json", type=Path, default=RESULT, metavar="FILE", help="(default docs/results/agreement.json)"
@@ -87,14 +90,20 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     result_file.check_writable(options.json)
-    profiles: dict[loads.ExecutorShape, profile.Profile] = {}
-    found: dict[str, Any] = {}
-    for name in options.loads or LOADS:
-        load = LOADS[name]
-        if load.executor not in profiles:
-            _say(f"profile of {name}'s executor")
-            profiles[load.executor] = _recorded(load, options.record)
-        found[name] = _compared(name, load, profiles[load.executor], options)
+    chosen = {name: LOADS[name] for name in options.loads or LOADS}
+    rounds: dict[str, list[dict[str, RoundSummary]]] = {name: [] for name in chosen}
+    recorded: list[dict[str, Any]] = []
+    for number in range(options.rounds):
+        profiles: dict[loads.ExecutorShape, profile.Profile] = {}
+        for name, load in chosen.items():
+            _say(f"round {number + 1} of {options.rounds}: {name}")
+            if load.executor not in profiles:
+                text = _recorded(load, options.record, RECORDING_SEED + number)
+                profiles[load.executor] = profile.parse(text, "the recorded profile")
+                recorded.append({"round": number, "executor": asdict(load.executor), "profile": json.loads(text)})
+            rounds[name].append(_round(load, profiles[load.executor], number, options))
+            _say(_in_short(rounds[name][-1]))
+    found = {name: _compared(name, load, rounds[name]) for name, load in chosen.items()}
     agree = all(one["agrees"] for one in found.values())
     document = {
         "schema": result_file.AGREEMENT_SCHEMA,
@@ -104,12 +113,13 @@ def _run(options: argparse.Namespace) -> int:
         "rounds": options.rounds,
         "seconds": options.seconds,
         "warmup_seconds": options.warmup,
-        "gentle": {"seconds": GENTLE_SECONDS, "requests": GENTLE_REQUESTS},
+        "calm": {"seconds": CALM_SECONDS, "singles": CALM_SINGLES, "bursts": CALM_BURSTS, "burst": CALM_BURST},
         "seed": options.seed,
         "recording": {"seed": RECORDING_SEED, "seconds": options.record},
         "draws": DRAWS,
         "limit": LIMIT,
         "loads": found,
+        "profiles": recorded,
         "agrees": agree,
     }
     result_file.write(options.json, document)
@@ -127,29 +137,34 @@ def _serving(load: Load) -> Iterator[tuple[Server, Path]]:
             yield server, Path(folder)
 
 
-def _recorded(load: Load, seconds: float) -> profile.Profile:
+def _recorded(load: Load, seconds: float, seed: int) -> str:
     with _serving(load) as (server, folder):
         target = folder / "profile.json"
         words = ["--record-profile", str(target), "--url", f"http://{server.http}", "--executor", EXECUTOR]
         words += ["--metrics-url", f"http://{server.metrics}/metrics"]
-        record.main([*words, "--seconds", f"{seconds:g}", "--seed", str(RECORDING_SEED)])
-        return profile.parse(target.read_text(), "the recorded profile")
+        record.main([*words, "--seconds", f"{seconds:g}", "--seed", str(seed)])
+        return target.read_text(encoding="utf-8")
 
 
-def _compared(name: str, load: Load, measured: profile.Profile, options: argparse.Namespace) -> dict[str, Any]:
-    rounds: list[dict[str, RoundSummary]] = []
-    for number in range(options.rounds):
-        _say(f"{name}, round {number + 1} of {options.rounds}")
-        schedule = _begun_gently(poisson(load.classes, options.warmup + options.seconds, (options.seed, number)))
-        plan = _plan(load, measured, schedule, GENTLE_SECONDS + options.warmup)
-        rounds.append(
-            {
-                "server": _served(load, schedule, GENTLE_SECONDS + options.warmup),
-                **{
-                    f"simulator {draw}": run.routed(plan, options.seed + DRAWS * number + draw) for draw in range(DRAWS)
-                },
-            }
-        )
+def _in_short(arms: dict[str, RoundSummary]) -> str:
+    """The medians of a round."""
+    found = []
+    for arm, summary in arms.items():
+        medians = "/".join(f"{one.latency.get('p50_ms', 0.0):.0f}" for one in summary.classes.values())
+        found.append(f"{arm} {medians}")
+    return f"p50 of {'/'.join(LEVELS)}, ms: {', '.join(found)}"
+
+
+def _round(load: Load, measured: profile.Profile, number: int, options: argparse.Namespace) -> dict[str, RoundSummary]:
+    """The same arrivals on a fresh server and, several times, in the simulator."""
+    schedule = _begun_gently(poisson(load.classes, options.warmup + options.seconds, (options.seed, number)))
+    warmup = CALM_SECONDS + options.warmup
+    plan = _plan(load, measured, schedule, warmup)
+    draws = {f"simulator {draw}": run.routed(plan, options.seed + DRAWS * number + draw) for draw in range(DRAWS)}
+    return {"server": _served(load, schedule, warmup), **draws}
+
+
+def _compared(name: str, load: Load, rounds: Sequence[dict[str, RoundSummary]]) -> dict[str, Any]:
     arms = {
         arm: table.over_rounds([one for done in rounds for name, one in done.items() if name.startswith(arm)])
         for arm in ("server", "simulator")
@@ -170,7 +185,6 @@ def _compared(name: str, load: Load, measured: profile.Profile, options: argpars
         )
     return {
         "load": asdict(load),
-        "profile": dict(measured.recorded),
         "rounds": [{arm: summary.as_json() for arm, summary in finished.items()} for finished in rounds],
         "arms": arms,
         "differences": differences,
@@ -179,14 +193,23 @@ def _compared(name: str, load: Load, measured: profile.Profile, options: argpars
 
 
 def _begun_gently(schedule: Schedule) -> Schedule:
-    """A schedule after single requests, since a fresh server's first answers are slow, whatever the policy."""
-    spacing = round(GENTLE_SECONDS * SECOND / GENTLE_REQUESTS)
+    """A schedule after some calm, in which a fresh server opens its connections and the router tries its row counts.
+
+    What a server does while it is cold is no policy's doing, and the router remembers what it learns then.
+    """
+    online, background = (schedule.classes.index(name) for name in (ONLINE, BACKGROUND))
+    singles = [(CALM_SECONDS * at / CALM_SINGLES, online) for at in range(CALM_SINGLES)]
+    bursts = [
+        (CALM_SECONDS * at / CALM_BURSTS + 0.05, background) for at in range(CALM_BURSTS) for _ in range(CALM_BURST)
+    ]
+    at, classes = zip(*sorted(singles + bursts), strict=True)
+    calm = round(CALM_SECONDS * SECOND)
     return Schedule(
         schedule.classes,
-        np.concatenate([np.arange(GENTLE_REQUESTS) * spacing, schedule.at + round(GENTLE_SECONDS * SECOND)]),
-        np.concatenate([np.full(GENTLE_REQUESTS, schedule.classes.index(ONLINE)), schedule.class_index]),
-        np.concatenate([np.zeros(GENTLE_REQUESTS, dtype=np.int64), schedule.payload]),
-        schedule.duration + round(GENTLE_SECONDS * SECOND),
+        np.concatenate([(np.array(at) * SECOND).astype(np.int64), schedule.at + calm]),
+        np.concatenate([np.array(classes, dtype=np.int64), schedule.class_index]),
+        np.concatenate([np.zeros(len(at), dtype=np.int64), schedule.payload]),
+        schedule.duration + calm,
     )
 
 

@@ -10,7 +10,7 @@ from priority_router.ops.bench import arms, load
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, ClassLoad, ExecutorShape
-from priority_router.ops.simulate import command, profile
+from priority_router.ops.simulate import command, profile, record
 
 SHAPE = ExecutorShape(batch_us=10_000, row_us=5_000, max_batch_size=4)
 PAYLOADS = [{"X": np.ones((1, 4), np.float32)}]
@@ -59,7 +59,7 @@ def test_beside_other_traffic_it_refuses_and_watches(server, tmp_path):
     with load.begin(sent, schedule):
         assert command.main(["--record-profile", str(target), *url, "--watch", "--seconds", "5"]) == 0
         watched = profile.parse(target.read_text(), "watched")
-        assert all(len(times.samples) == 1 for times in watched.times.samples.values())
+        assert max(len(times.samples) for times in watched.times.samples.values()) <= record.CYCLES
         assert max(watched.times.samples) <= 4
         with pytest.raises(PriorityRouterError, match="--watch"):
             command.main(["--record-profile", str(target), *url, "--class", ONLINE, "--seconds", "4"])

@@ -2,6 +2,7 @@
 """A recording of a made-up server, whose times are known, gives these times."""
 
 import random
+from dataclasses import replace
 from statistics import fmean, median
 
 import pytest
@@ -11,6 +12,7 @@ from priority_router.ops.simulate.observed import (
     USUAL_TIMER_US,
     Alone,
     Counters,
+    Loaded,
     Page,
     Recording,
     Reply,
@@ -39,6 +41,7 @@ def recording():
     made = Recording(
         alone=[alone(rows, at) for rows in (1, 4) for at in range(0, 1000 * MILLISECOND, 50 * MILLISECOND)]
     )
+    replies = []
     end = queue = 0
     count = 40
     for number in range(count):
@@ -50,8 +53,8 @@ def recording():
         returned = end + AROUND // 2
         for place in range(4):
             done = returned + ANSWER + place * 100 * US
-            made.together.append(Reply(1, done - 60 * MILLISECOND, done, 20 * MILLISECOND, executor))
-    made.during = Counters(count, queue, {4: count}, {4: count * execution(4)})
+            replies.append(Reply(1, done - 60 * MILLISECOND, done, 20 * MILLISECOND, executor))
+    made.loads.append(Loaded(replies, Counters(count, queue, {4: count}, {4: count * execution(4)})))
     return made
 
 
@@ -62,16 +65,33 @@ def test_executions_are_what_the_counters_gained():
 def test_executions_that_take_longer_under_load_are_longer_in_the_mean():
     made = recording()
     slower = 40 * (execution(4) + 300 * US)
-    made.during = Counters(40, made.during.queue, {4: 40}, {4: slower})
+    [load] = made.loads
+    made.loads = [Loaded(load.replies, replace(load.gained, computed={4: slower}))]
     times = made.execution_us()
     assert fmean(times[4]) == pytest.approx(13_300)
     assert fmean(times[1]) == pytest.approx(7_300)
     assert min(times[4]) == pytest.approx(13_000, abs=20)
 
 
+def test_a_moment_of_standstill_is_no_property_of_the_executor():
+    made = recording()
+    [load] = made.loads
+    stood = Loaded(
+        [replace(reply, executor=reply.executor + 900 * MILLISECOND) for reply in load.replies[:4]],
+        Counters(1, 0, {4: 1}, {4: execution(4) + 500 * MILLISECOND}),
+    )
+    made.loads = [load, stood, load]
+    assert made.execution_us() == recording().execution_us()
+    assert made.delays_us()["reply"] == recording().delays_us()["reply"]
+
+
 def test_without_requests_of_its_own_the_means_remain():
-    watched = Recording(during=Counters(30, 0, {1: 10, 4: 20}, {1: 70 * MILLISECOND, 4: 260 * MILLISECOND}))
-    assert watched.execution_us() == {1: [7000.0], 4: [13000.0]}
+    seen = [
+        Counters(30, 0, {1: 10, 4: 20}, {1: 70 * MILLISECOND, 4: 260 * MILLISECOND}),
+        Counters(10, 0, {4: 10}, {4: 140 * MILLISECOND}),
+    ]
+    watched = Recording(loads=[Loaded((), gained) for gained in seen])
+    assert watched.execution_us() == {1: [7000.0], 4: [13000.0, 14000.0]}
     assert watched.delays_us() == {}
     assert watched.overhead_us() == USUAL_OVERHEAD_US
 
@@ -94,7 +114,7 @@ def test_answers_are_those_under_load():
 
 
 def test_requests_of_one_call_are_found_by_its_time():
-    found = recording().dispatches()
+    found = recording().loads[0].dispatches()
     assert len(found) == 40
     assert {dispatch.rows for dispatch in found} == {4}
 
@@ -155,6 +175,8 @@ def test_the_routers_own_share_comes_from_its_metrics():
     assert made.delays_us()["hand_over"] == times
     assert fmean(made.delays_us()["timer"]) == pytest.approx(400)
     assert Page.of("", "router").hand_over_us() == []
+    assert page.plus(page).hand_over_us() == times
+    assert (page.plus(page).wake_ups, page.plus(None)) == (20, page)
 
 
 def test_under_load_the_bulk_stays_and_the_mean_is_the_one_seen():

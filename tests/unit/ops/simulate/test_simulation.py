@@ -9,7 +9,7 @@ from priority_router.errors import Cancelled, ExecutorFailed, Outcome
 from priority_router.ops.simulate.arrivals import Arrival
 from priority_router.ops.simulate.clock import Delay
 from priority_router.ops.simulate.executor import ExecutorShape, ServiceTimes
-from priority_router.ops.simulate.simulation import NO_DELAYS, Delays, Fate, Setup, Simulation
+from priority_router.ops.simulate.simulation import NO_DELAYS, NO_WAY, Delays, Fate, Setup, Simulation
 
 WAYS = Delays(hand_over=Delay(1), call=Delay(10), reply=Delay(100), timer=Delay(1000))
 
@@ -119,3 +119,19 @@ def test_the_same_seed_gives_the_same_run():
     arrivals.sort(key=lambda arrival: arrival.time)
     first, again = (play(arrivals, ways)[1] for _ in range(2))
     assert list(first.answered) == list(again.answered)
+
+
+def test_callers_are_as_far_away_as_told_and_none_overtakes_another():
+    outside = Delays(*(NO_WAY,) * 4, request=Delay(7), answer=Delay(1000))
+    recorder, simulation = play([Arrival(5, "online"), Arrival(30, "online")], outside)
+    assert recorder.told("submit") == [(12, [0]), (37, [1])]
+    assert list(simulation.arrived) == [5, 30]
+    assert list(simulation.answered) == [12 + 50 + 1000, 37 + 50 + 25 + 1000]
+
+
+def test_requests_that_are_sent_one_after_the_other_arrive_so():
+    far = Delays(*(NO_WAY,) * 4, request=Delay(0, 100))
+    recorder, _ = play([Arrival(time, "online") for time in range(50)], far)
+    arrived = [number for _, numbers in recorder.told("submit") for number in numbers]
+    assert arrived == list(range(50))
+    assert len(recorder.told("submit")) < 50

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -150,6 +151,13 @@ class Page:
             self.lateness - earlier.lateness,
         )
 
+    def plus(self, other: Page | None) -> Page:
+        """Both together."""
+        if other is None:
+            return self
+        bounds = {bound: value + other.hand_over.get(bound, 0.0) for bound, value in self.hand_over.items()}
+        return Page(bounds, self.wake_ups + other.wake_ups, self.lateness + other.lateness)
+
     def hand_over_us(self) -> list[float]:
         """A hundred times from a decision to its call, evenly spread over those counted; none where none was."""
         bounds = sorted(self.hand_over)
@@ -184,23 +192,77 @@ class Alone:
         return self.gained.computed[self.reply.rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Some seconds of load.
+
+    Attributes:
+        replies: to requests of one row each, sent at random times; none where others make the load.
+        gained: by the executor's counters meanwhile.
+    """
+
+    replies: Sequence[Reply]
+    gained: Counters
+
+    def dispatches(self) -> list[Reply]:
+        """The calls of the executor behind the replies, in order.
+
+        Requests that one call answered agree on its time to the microsecond, and are answered side by side.
+        """
+        found: list[Reply] = []
+        for reply in sorted(self.replies, key=lambda reply: reply.done):
+            before = next((one for one in reversed(found[-4:]) if one.executor == reply.executor), None)
+            if before is None:
+                found.append(reply)
+            else:
+                place = found.index(before)
+                found[place] = Reply(before.rows + reply.rows, before.sent, before.done, before.queue, before.executor)
+        return found
+
+    def around(self) -> float | None:
+        """Mean of the ways between router and executor, both together, in microseconds; None where nothing was seen."""
+        dispatches = self.dispatches()
+        if not dispatches or not self.gained.requests:
+            return None
+        inside = (self.gained.queue + sum(self.gained.computed.values())) / self.gained.requests
+        return max(0.0, (fmean(reply.executor for reply in dispatches) - inside) / MICROSECOND)
+
+    def longer(self, usual: MeasuredTimes) -> float | None:
+        """By how much an execution was longer on average than usual, in microseconds; None where none was seen."""
+        seen = self.gained.executions
+        if not seen:
+            return None
+        means = self.gained.means
+        longer = sum(count * (means[rows] - usual.expected(rows, 0) / MICROSECOND) for rows, count in seen.items())
+        return longer / sum(seen.values())
+
+
 @dataclass(slots=True)
 class Recording:
     """Everything that was seen.
 
     Attributes:
-        alone: requests that were sent one at a time.
-        together: requests that were sent many at a time, of one row each.
-        during: what the executor's counters gained while those were sent.
         instances: the executor's.
-        page: what the router's metrics gained meanwhile; None where they were not read.
+        alone: requests that were sent one at a time.
+        loads: times of load. What they have in common is what is usual: a median of them, so that a moment in which the
+            whole machine stood still is not taken for a property of the executor.
+        page: what the router's metrics gained in all of these together; None where they were not read.
     """
 
     instances: int = 1
     alone: list[Alone] = field(default_factory=list)
-    together: list[Reply] = field(default_factory=list)
-    during: Counters = field(default_factory=lambda: Counters(0, 0, {}, {}))
+    loads: list[Loaded] = field(default_factory=list)
     page: Page | None = None
+
+    @property
+    def together(self) -> list[Reply]:
+        """All replies under load."""
+        return [reply for load in self.loads for reply in load.replies]
+
+    @property
+    def executions(self) -> Counter[int]:
+        """Under load, by rows."""
+        return sum((Counter(load.gained.executions) for load in self.loads), Counter())
 
     def execution_us(self) -> dict[int, list[float]]:
         """Execution times by row count: of requests alone, where need be longer by what the load makes of them.
@@ -209,9 +271,10 @@ class Recording:
         """
         alone = self._times_alone()
         if not alone:
-            return {rows: [mean] for rows, mean in self.during.means.items()}
-        longer = self._longer_under_load(alone)
-        return {rows: held_up(own, longer) for rows, own in alone.items()}
+            return self._means()
+        usual = MeasuredTimes({rows: _drawn(own) for rows, own in alone.items()})
+        seen = [longer for load in self.loads if (longer := load.longer(usual)) is not None]
+        return {rows: held_up(own, max(0.0, median(seen or [0.0]))) for rows, own in alone.items()}
 
     def usual_us(self, rows: int) -> float:
         """Median execution time of a row count that was seen, in microseconds."""
@@ -224,9 +287,9 @@ class Recording:
         replies = [each.reply for each in self.alone]
         around = [(each.reply.executor - each.computed - each.gained.queue) / MICROSECOND for each in self.alone]
         usual = max(0.0, median(around)) / 2
-        loaded = self._around_under_load()
-        if loaded is not None:
-            around = under_load(around, loaded)
+        seen = [loaded for load in self.loads if (loaded := load.around()) is not None]
+        if seen:
+            around = under_load(around, median(seen))
         request = median(reply.outside for reply in replies) / MICROSECOND / 2
         answer = [max(0.0, reply.outside / MICROSECOND - request) for reply in self.together or replies]
         return {
@@ -241,30 +304,16 @@ class Recording:
 
     def overhead_us(self) -> float:
         """From the end of a batch to the start of the next one, which waited for it."""
-        dispatches = self.dispatches()
         middles = self._middles()
         way = SURELY_WAITED * median(self.delays_us()["call"]) * MICROSECOND if self.alone else 0.0
         gaps = []
-        for before, after in pairwise(dispatches):
+        for before, after in (pair for load in self.loads for pair in pairwise(load.dispatches())):
             spare = before.done - (after.done - after.executor)
             if spare > way and middles is not None:
                 gaps.append((after.done - before.done - middles.expected(after.rows, 0)) / MICROSECOND)
         if self.instances > 1 or len(gaps) < 2 * FEWEST:
             return USUAL_OVERHEAD_US
         return max(0.0, median(gaps))
-
-    def dispatches(self) -> list[Reply]:
-        """The calls of the executor behind the requests sent together, in order: those that one call answered agree on
-        its time to the microsecond, and are answered side by side."""
-        found: list[Reply] = []
-        for reply in sorted(self.together, key=lambda reply: reply.done):
-            before = next((one for one in reversed(found[-4:]) if one.executor == reply.executor), None)
-            if before is None:
-                found.append(reply)
-            else:
-                place = found.index(before)
-                found[place] = Reply(before.rows + reply.rows, before.sent, before.done, before.queue, before.executor)
-        return found
 
     def _timer_us(self) -> list[float]:
         """Lateness of the router's timer: the usual one, in proportion to the mean that was seen."""
@@ -286,23 +335,13 @@ class Recording:
             return None
         return MeasuredTimes({rows: Drawn((round(median(own) * MICROSECOND),)) for rows, own in times.items()})
 
-    def _longer_under_load(self, alone: Mapping[int, Sequence[float]]) -> float:
-        """By how much an execution was longer on average under load, in microseconds; 0 where that was not seen."""
-        seen = {rows: count for rows, count in self.during.executions.items() if count >= FEWEST}
-        if not seen:
-            return 0.0
-        usual = MeasuredTimes({rows: _drawn(own) for rows, own in alone.items()})
-        means = self.during.means
-        longer = sum(count * (means[rows] - usual.expected(rows, 0) / MICROSECOND) for rows, count in seen.items())
-        return max(0.0, longer / sum(seen.values()))
-
-    def _around_under_load(self) -> float | None:
-        """Mean of the ways between router and executor under load, both together, in microseconds."""
-        dispatches, during = self.dispatches(), self.during
-        if len(dispatches) < 2 * FEWEST or not during.requests:
-            return None
-        inside = (during.queue + sum(during.computed.values())) / during.requests
-        return max(0.0, (fmean(reply.executor for reply in dispatches) - inside) / MICROSECOND)
+    def _means(self) -> dict[int, list[float]]:
+        """Mean times of each time of load, by rows."""
+        found: dict[int, list[float]] = {}
+        for load in self.loads:
+            for rows, mean in load.gained.means.items():
+                found.setdefault(rows, []).append(mean)
+        return found
 
 
 def under_load(values: Sequence[float], mean: float) -> list[float]:

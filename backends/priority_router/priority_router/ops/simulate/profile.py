@@ -23,7 +23,7 @@ from priority_router.ops.simulate.simulation import Delays
 SCHEMA: Final = "priority-router-profile/1"
 """Changes with every change that a reader of the old form would stumble over."""
 
-MOST_SAMPLES: Final = 101
+MOST_SAMPLES: Final = 500
 """Of each list in a file: more are thinned out to this many quantiles."""
 
 WAYS: Final[Mapping[str, str]] = {

@@ -29,15 +29,18 @@ from priority_router.ops import command_line, result_file
 from priority_router.ops.probe.question import Unanswerable, zero_inputs
 from priority_router.ops.simulate import asking, profile
 from priority_router.ops.simulate.executor import ExecutorShape
-from priority_router.ops.simulate.observed import Alone, Page, Recording
+from priority_router.ops.simulate.observed import Alone, Loaded, Page, Recording
 from priority_router.ops.sweep import powers_of_two
 
 DEFAULT_SECONDS: Final = 30.0
 WARM_UPS: Final = 3
 """First requests of each row count, whose times are not kept."""
 
-FEWEST_ROUNDS: Final = 5
-"""Of every row count that are asked for alone, whatever the time."""
+CYCLES: Final = 6
+"""Times that both parts take turns, since a machine is not the same from minute to minute."""
+
+FEWEST_ROUNDS: Final = 1
+"""Of every row count that are asked for alone in each cycle, whatever the time."""
 
 MOST_DISTURBED: Final = 10
 """Requests that were not alone, more than those that were, from which others are taken to use the executor."""
@@ -95,9 +98,10 @@ def main(words: Sequence[str]) -> int:
             raise SetupError(f"--rows {options.rows[-1]}: {executor} takes {most} at most; leave it out")
         recording = Recording(shape.instances)
         if options.watch:
-            before = server.counters(executor)
-            time.sleep(options.seconds)
-            recording.during = server.counters(executor).since(before)
+            for _ in range(CYCLES):
+                before = server.counters(executor)
+                time.sleep(options.seconds / CYCLES)
+                recording.loads.append(Loaded((), server.counters(executor).since(before)))
             how = "watched: the executor's counters under the traffic of others"
         else:
             payloads = _Payloads(configs[options.model], options.inputs, options.seed)
@@ -105,9 +109,13 @@ def main(words: Sequence[str]) -> int:
                 rows: asking.Question(options.model, payloads.of(rows), options.class_name, payloads.batched)
                 for rows in {1, *(options.rows or powers_of_two(shape.max_batch_size))}
             }
-            _alone(server, executor, list(questions.values()), options.seconds * ALONE_SHARE, recording)
-            seconds = options.seconds * (1 - ALONE_SHARE)
-            _together(server, executor, questions[1], seconds, options.seed, shape, recording, lambda: _page(options))
+            _warm_up(server, list(questions.values()))
+            for cycle in range(CYCLES):
+                seconds = options.seconds / CYCLES
+                _alone(server, executor, list(questions.values()), seconds * ALONE_SHARE, recording)
+                seed = f"{options.seed}/{cycle}"
+                seconds *= 1 - ALONE_SHARE
+                _together(server, executor, questions[1], seconds, seed, shape, recording, lambda: _page(options))
             how = "asked: requests one at a time, then many"
     execution = recording.execution_us()
     if not execution:
@@ -125,13 +133,13 @@ def main(words: Sequence[str]) -> int:
             "executor": executor,
             "seconds": options.seconds,
             "seed": options.seed,
-            "executions": sum(recording.during.executions.values()) + len(recording.alone),
+            "executions": sum(recording.executions.values()) + len(recording.alone),
         },
     )
     result_file.write(target, document)
     print("rows  executions  ms, median")
     for count, times in sorted(execution.items()):
-        seen = sum(each.reply.rows == count for each in recording.alone) or recording.during.executions.get(count, 0)
+        seen = sum(each.reply.rows == count for each in recording.alone) or recording.executions[count]
         print(f"{count:4}  {seen:10}  {float(np.median(times)) / 1e3:10.3f}")
     print(f"\n{result_file.shown(target)}: written; use: priority-router simulate --profile {target} --policy …")
     return 0
@@ -182,6 +190,11 @@ def _given(file: Path) -> dict[str, Any]:
     return arrays
 
 
+def _warm_up(server: asking.Server, questions: Sequence[asking.Question]) -> None:
+    for _, question in itertools.product(range(WARM_UPS), questions):
+        server.ask(question)
+
+
 def _alone(
     server: asking.Server,
     executor: str,
@@ -190,8 +203,6 @@ def _alone(
     recording: Recording,
 ) -> None:
     """One request at a time, each row count in turn."""
-    for _, question in itertools.product(range(WARM_UPS), questions):
-        server.ask(question)
     end = time.monotonic() + seconds
     disturbed = 0
     before = server.counters(executor)
@@ -219,7 +230,7 @@ def _together(
     executor: str,
     question: asking.Question,
     seconds: float,
-    seed: int,
+    seed: str,
     shape: ExecutorShape,
     recording: Recording,
     page: Callable[[], Page | None],
@@ -233,11 +244,11 @@ def _together(
         return
     server.many(question, _poisson(rate, seconds * WARM_UP_SHARE, f"{seed}/warm-up") or [0])
     before, first = server.counters(executor), page()
-    recording.together = server.many(question, due)
-    recording.during = server.counters(executor).since(before)
+    replies = server.many(question, due)
+    recording.loads.append(Loaded(replies, server.counters(executor).since(before)))
     last = page()
     if first is not None and last is not None:
-        recording.page = last.since(first)
+        recording.page = last.since(first).plus(recording.page)
 
 
 def _poisson(rate: float, seconds: float, seed: str) -> list[int]:
