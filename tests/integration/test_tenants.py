@@ -178,3 +178,14 @@ class TestHeader:
         status, text = self.ask(system, 1, {"X-Tenant": "acme"}, {name: "other"})
         assert status == 400
         assert "header 'x-tenant' is given 2 times" in text
+
+    def test_a_header_that_is_no_utf8_is_refused_and_ends_nothing(self, system: Fleet) -> None:
+        status, text = self.ask(system, 1, {"X-Tenant": "\xff\xfe"}, {})
+        assert status == 400
+        assert "not UTF-8" in text
+        assert self.ask(system, 1, {"X-Tenant": "acme"}, {})[0] == 200
+
+    def test_a_long_header_is_refused(self, system: Fleet) -> None:
+        status, text = self.ask(system, 1, {"X-Tenant": "x" * 257}, {})
+        assert status == 400
+        assert "header 'x-tenant' has 257 bytes" in text
