@@ -7,7 +7,9 @@ here by their text.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from priority_router import toml_places
@@ -26,11 +28,15 @@ _KEY: Final = re.compile(rf"(?:^|: )(?:unknown key )?{_NAME}(?:\[(\d+)\])?(?:\.{
 
 
 class PolicyPlaces:
-    """One text, looked through once."""
+    """One text, looked through once, when a key is first asked for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._known = toml_places.places(text)
+
+    @functools.cached_property
+    def _known(self) -> Mapping[toml_places.Path, int]:
+        """Not before it is needed: a text that TOML refuses may have keys of any number of parts."""
+        return toml_places.places(self._text)
 
     def of_path(self, path: toml_places.Path) -> Spot | None:
         """Where a key stands, or the innermost of the tables around it that is there; None where none is."""
