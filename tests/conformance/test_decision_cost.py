@@ -26,6 +26,7 @@ POLICIES: dict[str, Any] = {
     "max_wait": AGE,
     "min_share": 0.5,
     "fair_by": FairBy.TENANT,
+    "reject_predicted_late": True,
 }
 TIMES = ServiceTimes(20 * MS, 1 * MS, spread=0.05)
 

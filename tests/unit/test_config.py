@@ -122,6 +122,11 @@ def test_every_key_is_read() -> None:
     )
 
 
+def test_early_refusal_is_read() -> None:
+    policy = parse_policy(TOP + SHAPE + ONLINE + "reject_predicted_late = true\n" + BULK)
+    assert [each.reject_predicted_late for each in policy.scheduling.classes] == [True, False]
+
+
 def test_keys_that_only_levels_mode_has_are_read() -> None:
     scheduling = replace(LEAST_POLICY.scheduling, overtaking=True, shared_executor=True)
     policy = parse_policy("overtaking = true\nshared_executor = true\nguard_executor = true\n" + LEAST)
@@ -213,6 +218,11 @@ def test_a_wrong_value_at_the_top_is_named_with_what_to_write(line: str, shown: 
             BULK,
             BULK + "default_timeout_microseconds = 0.5\n",
             "class[1].default_timeout_microseconds = 0.5 cannot be used",
+        ),
+        (
+            BULK,
+            BULK + 'timeout_action = "DELAY"\nreject_predicted_late = true\n',
+            'class.reject_predicted_late = True cannot be used; write false, or timeout_action = "REJECT"',
         ),
         (BULK, BULK + "min_share = 1.5\n", "class[1].min_share = 1.5 cannot be used; write a value from 0 to 1"),
         (

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from priority_router.core.admission import PredictedWaits
 from priority_router.core.values import SECOND
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
@@ -29,6 +30,7 @@ def readings(*tallies: Tally, **changes: Any) -> Readings:
         "late_answers": 0,
         "worst_blocking": dict.fromkeys(CLASSES, 0),
         "hand_over": Counted(),
+        "predicted_waits": {},
     }
     observed.update({key: changes.pop(key) for key in list(changes) if key in observed})
     return Readings(tallies or (Tally(CLASSES),), Observed(**observed), changes.pop("counters", {}), **changes)
@@ -82,6 +84,13 @@ def test_hand_overs_have_buckets_without_a_class(exported: Exported) -> None:
     assert buckets == {"0.0001": 1, "0.0004": 1, "0.0005": 3, "+Inf": 4}
     assert exported.read("hand_over_seconds_count") == 4
     assert exported.read("hand_over_seconds_sum") == pytest.approx(0.20102)
+
+
+def test_predicted_and_actual_waits_are_there_for_classes_that_are_refused_early(exported: Exported) -> None:
+    exported.flush(readings(predicted_waits={"bulk": PredictedWaits(2, 300 * MS, 250 * MS)}))
+    names = ("predicted_wait_seconds_sum", "predicted_wait_seconds_count", "actual_wait_seconds_sum")
+    assert [exported.read(name, **{"class": "bulk"}) for name in names] == pytest.approx([0.3, 2, 0.25])
+    assert "predicted_wait_seconds" not in str(list(samples(readings())))
 
 
 def test_buckets_are_cumulative_and_closed_above(exported: Exported) -> None:
