@@ -286,11 +286,11 @@ class Forecast:
         # Else the part of its line that comes before it counts, taken to be as the whole.
         part = entry.line.before(entry) / others_of_class
         alike = until.of(signature)
-        earlier = urgent.rows - skipped + part * (alike.rows - urgent.rows)
+        earlier = round(urgent.rows - skipped + part * (alike.rows - urgent.rows), ndigits=3)
         own = until.work(signature, alike, earlier - earlier % until.enough(signature)) if earlier else (0, 0)
         urgent_others = 0.0 if above is None else above.time - urgent.work[0]
         others = until.time - alike.work[0]
-        if not others:
+        if others < 1:
             return own
         before = urgent_others + part * (others - urgent_others)
         if alike.work[0]:
@@ -309,7 +309,7 @@ def _done(free: Sequence[int], time: float, dispatches: float) -> int:
         time: ns of executor time.
         dispatches: that it comes in, taken to be equally long.
     """
-    if len(free) == 1 or dispatches < 1:
+    if len(free) == 1 or not 1 <= dispatches <= time:
         return free[0] + round(time / len(free))
     each = max(1, round(time / dispatches))
     left = round(dispatches)
