@@ -71,7 +71,7 @@ def changes(old_text: str, old: RouterPolicy, new_text: str, new: RouterPolicy) 
 
 def _settings(text: str, policy: RouterPolicy) -> Iterator[tuple[tuple[str, str, str], _Setting]]:
     """Everything that a policy says, by table, name and key; defaults included."""
-    document = tomllib.loads(text.replace("\r\n", "\n"))
+    document = tomllib.loads(text)
     for key, setting in _fields(document, TOP_LEVEL, (), policy):
         yield ("", "", key), setting
     for key, setting in _fields(document["executor_shape"], EXECUTOR_SHAPE, ("executor_shape",), policy):
