@@ -29,6 +29,9 @@ END_SECONDS = 150.0
 """Ten times what `serve` promises, to which a busy machine adds; the promise itself is tested in test_stop_bound."""
 
 _READY = re.compile(r"ready http=(\S+) grpc=(\S+) metrics=(\S+)\n")
+_PATIENT = ("--router-timeout", "600")
+"""A test machine may lack CPU for longer than a server should."""
+
 _PICK = ("--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")
 
 
@@ -117,7 +120,8 @@ def serving(folder: Path, *words: object, pick_ports: bool = True, **options: An
         pick_ports: it takes any free ports.
         options: see `Serving`.
     """
-    started = Serving(folder, *(_PICK if pick_ports else ()), *words, **options)
+    patient = () if any("--router-timeout" in str(word) for word in words) else _PATIENT
+    started = Serving(folder, *(_PICK if pick_ports else ()), *patient, *words, **options)
     try:
         yield started
     finally:

@@ -2,7 +2,14 @@
 import signal
 
 import pytest
-from priority_router.ops.server.watch import CRASH_SECONDS, MUTE_SECONDS, SILENT_CHECKS, SILENT_SECONDS, Vitals
+from priority_router.ops.server.watch import (
+    CRASH_SECONDS,
+    MUTE_SECONDS,
+    ROUTER_SECONDS,
+    SILENT_CHECKS,
+    SILENT_SECONDS,
+    Vitals,
+)
 
 
 @pytest.fixture
@@ -50,11 +57,11 @@ def test_a_silent_router_is_told_with_the_reason(vitals):
     vitals.asked("other", 100, None)
     for began in (100, 102, 104):
         vitals.asked("router", began, SILENT)
-    assert vitals.fault(109.9) is None
-    said = "router 'router' hangs: for 10 s it has answered no liveness request (no answer within 5 s)"
-    assert vitals.fault(110) == said
-    assert vitals.fault(110, 11) is None
-    vitals.asked("router", 110, None)
+    assert vitals.fault(100 + ROUTER_SECONDS - 0.1) is None
+    said = "router 'router' hangs: for 20 s it has answered no liveness request (no answer within 5 s)"
+    assert vitals.fault(100 + ROUTER_SECONDS) == said
+    assert vitals.fault(100 + ROUTER_SECONDS, 30) is None
+    vitals.asked("router", 120, None)
     assert vitals.fault(200) is None
 
 

@@ -29,9 +29,9 @@ SILENT_CHECKS: Final = 4
 MUTE_SECONDS: Final = 60.0
 """Connections taken and not answered, as by a server all of whose threads load models or wait for each other."""
 
-ROUTER_SECONDS: Final = 10.0
-"""Default for a router that answers no liveness request, which takes it milliseconds. One that stood still for a second
-may take the server down when it wakes."""
+ROUTER_SECONDS: Final = 20.0
+"""Default for a router that answers no liveness request, which takes it milliseconds: longer than a machine that lacks
+CPU holds one up, since a start may take minutes."""
 
 _ROUTER_CHECKS: Final = 3
 _CHECK_SECONDS: Final = 3.0
