@@ -44,6 +44,12 @@ def series(system: Fleet) -> set[str]:
     return {name for name in metrics(system.server.metrics) if name.startswith("priority_router_")}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def at_first(system: Fleet) -> set[str]:
+    """The series before any of this."""
+    return series(system)
+
+
 @pytest.fixture(autouse=True)
 def unharmed(system: Fleet) -> Iterator[None]:
     """After each test: the same processes, every router alive and empty, no fault, no new series."""
@@ -281,6 +287,14 @@ def test_requests_without_rows_are_kept_from_everybody_else(system: Fleet, send:
             assert send(message("every_router", inputs=row, raw_input_contents=[bytes(4)])) == ("OK", "")
         assert {code for code, _ in codes} == {"DEADLINE_EXCEEDED"}
     eventually(lambda: sum(system.outcomes("every_router").values()) == sum(received.values()) + 20)
+
+
+def test_the_metrics_have_the_same_series_as_before_all_this(system: Fleet, at_first: set[str]) -> None:
+    requests = system.metric("requests_total", **{"class": BULK, "outcome": "success"})
+    assert system.client.infer("router", Call(tag=1, traffic_class=BULK)).ok
+    # Then what was counted before has been sent to the page as well.
+    eventually(lambda: system.metric("requests_total", **{"class": BULK, "outcome": "success"}) == requests + 1)
+    assert series(system) == at_first
 
 
 def test_no_line_of_the_log_is_a_clients_to_make(system: Fleet) -> None:
