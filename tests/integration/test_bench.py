@@ -138,6 +138,21 @@ def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):
         assert summary["failures"] == []
 
 
+def test_a_heavy_tenant_is_not_in_the_way_of_many_light_ones(tmp_path):
+    target = tmp_path / "result.json"
+    assert command.main(tiny("tenants", target, "--arms", "router", "--duration", "4")) == 0
+    [finished] = json.loads(target.read_text())["rounds"]
+    classes = finished["router"]["classes"]
+    assert set(classes) == {ONLINE, "light tenants", "heavy tenant"}
+
+    def served(name):
+        outcomes = classes[name]["outcomes"]
+        return outcomes["success"] / sum(outcomes.values())
+
+    assert finished["router"]["failures"] == []
+    assert served("light tenants") > served("heavy tenant")
+
+
 def test_closed_loop_steps(tmp_path):
     target = tmp_path / "result.json"
     assert command.main(tiny("overhead", target, "--arms", "levels+hooks,router", "--duration", "3")) == 0

@@ -22,17 +22,18 @@ ARRIVALS: Final = ("poisson", "constant", "burst")
 
 @dataclass(frozen=True, slots=True)
 class ClassLoad:
-    """One class of a load.
+    """Some of the requests of a load, as a rule those of a class.
 
     Attributes:
-        name: the class.
+        name: what they are called.
         rate: mean requests per second.
         target_ms: the latency that its requests are to keep; None: any answer is good.
         arrivals: one of ARRIVALS: independent of each other, evenly, or ``burst_size`` at once.
         burst_size: requests of a burst.
         burst_start_s: seconds from the end of the warm-up to the first burst; the rate gives the time between bursts.
         rows: of each request.
-        tenants: who its requests are for, in turn; empty: they do not say.
+        tenants: who its requests are for, any of them as likely; empty: they do not say.
+        class_name: the class that they ask for; empty: the one of their name.
     """
 
     name: str
@@ -43,6 +44,12 @@ class ClassLoad:
     burst_start_s: float = 0.0
     rows: int = 1
     tenants: tuple[str, ...] = ()
+    class_name: str = ""
+
+    @property
+    def of(self) -> str:
+        """The class that they ask for."""
+        return self.class_name or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,16 @@ def test_the_table_has_a_line_for_each_arm_and_class():
     )
 
 
+def test_goodput_and_what_the_client_used_are_said():
+    made = results()
+    made.rounds[0]["router"] = dataclasses.replace(made.rounds[0]["router"], client_cpu=0.31, processes=2)
+    lines = report.as_text(made).splitlines()
+    # The requests behind it take 900 to 1200 ms, and the target of online is 150.
+    assert "online within 150 ms: levels 0%, router 0%" in lines
+    assert not any(line.startswith("background within") for line in lines)
+    assert "client: 2 processes, 31% of a core at most, late by 0.1 ms at most (p99)" in lines
+
+
 def test_a_missed_aim_is_said():
     text = report.as_text(results(rounds=[{"router": summary(busy=0.5, online=FAST, background=SLOW)}]))
     assert "missed  router: executor busy: 0.5, at least 0.96" in text

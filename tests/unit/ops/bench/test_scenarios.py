@@ -29,7 +29,7 @@ def test_a_scenario_is_one_kind_of_load_on_known_arms(scenario):
     assert bool(scenario.loads) != bool(scenario.in_flight)
     assert set(scenario.arms) <= set(ARMS)
     assert set(scenario.direct) <= set(LEVELS)
-    assert {load.name for load in scenario.loads} <= set(LEVELS)
+    assert {load.of for load in scenario.loads} <= set(LEVELS)
 
 
 @every_scenario
@@ -53,7 +53,7 @@ def test_open_loads_exceed_the_capacity(scenario):
 
 
 def test_a_run_of_everything_is_bounded():
-    assert sum(map(estimated_seconds, SCENARIOS.values())) < 100 * 60
+    assert sum(map(estimated_seconds, SCENARIOS.values())) < 110 * 60
     assert max(map(estimated_seconds, SCENARIOS.values())) < 10 * 60
 
 
@@ -155,3 +155,16 @@ def test_the_simulator_has_the_same_load(name):
         BACKGROUND: simulated.background,
     }
     assert simulated.shared is (measured.direct == (BACKGROUND,))
+
+
+def test_many_tenants_share_the_background_and_online_is_as_ever():
+    scenario = SCENARIOS["tenants"]
+    assert [(load.name, load.of, len(load.tenants)) for load in scenario.loads] == [
+        ("online", ONLINE, 0),
+        ("light tenants", BACKGROUND, 20),
+        ("heavy tenant", BACKGROUND, 1),
+    ]
+    assert scenario.urgent == "online"
+    for mode in ("levels", "plain"):
+        text = policy_text(mode, EXECUTOR, scenario.executor, scenario.levels, False, scenario.class_keys)
+        assert [one.fair_by.value for one in parse_policy(text).scheduling.classes] == ["none", "tenant"]

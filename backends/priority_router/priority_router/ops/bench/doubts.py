@@ -66,6 +66,13 @@ def _of_arm(results: Results, name: str) -> list[str]:
     judged = [results.scenario.urgent] if results.scenario.loads else list(summaries[0].classes)
     for class_name in judged:
         outcomes = [summary.classes[class_name].outcomes for summary in summaries]
+        unanswered = sum(one[Outcome.UNANSWERED.label] for one in outcomes)
+        if results.scenario.loads and unanswered:
+            of = sum(sum(one.values()) for one in outcomes)
+            found.append(
+                f"{name}: {unanswered} of {of} requests of class {class_name} had no reply when the wait was over, so "
+                "the latencies of the others are the better ones"
+            )
         fewest = min(one[Outcome.SUCCESS.label] for one in outcomes)
         if fewest < MIN_SAMPLES_FOR_P99:
             found.append(f"{name}: only {fewest} answers of class {class_name} in a round stand behind its p99")

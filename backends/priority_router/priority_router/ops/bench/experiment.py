@@ -148,7 +148,8 @@ def _run_arm(plan: Plan, arm: Arm, number: int, results: Results) -> _Measured:
         with plan.venue.stage(arm) as stage:
             results.triton = stage.triton
             choices = traffic.variants(scenario, plan.trace, plan.venue.payloads)
-            target = Target(stage.address, stage.routes, plan.venue.payloads(1), stage.outputs, choices)
+            to = {**stage.routes, **{load.name: stage.routes[load.of] for load in scenario.loads}}
+            target = Target(stage.address, to, plan.venue.payloads(1), stage.outputs, choices)
             if scenario.in_flight:
                 return _closed_steps(scenario, target, plan.samples)
             schedule = traffic.schedule(scenario, plan.trace, choices, plan.seed, number)

@@ -96,7 +96,10 @@ def judge(results: Results) -> Findings:
         parts = [
             f"{words.latencies(urgent, quantiles)}; {words.in_time(by[urgent, 'in_time'], scenario.targets[urgent])}"
         ]
-        parts += [f"{name} {words.rows(by[name, 'rows_per_s'])}" for name in rest]
+        for name in rest:
+            target = scenario.targets[name]
+            in_time = "" if target is None else f", {words.in_time(by[name, 'in_time'], target)}"
+            parts.append(f"{name} {words.rows(by[name, 'rows_per_s'])}{in_time}")
         sentences.append(f"Against {other}, {arm} {'; '.join(parts)}.")
     if not doubts.queued(results):
         sentences.append("No queue built up on any arm, so there was nothing that priority could have changed.")
@@ -104,9 +107,10 @@ def judge(results: Results) -> Findings:
 
 
 def _by_urgency(results: Results) -> list[str]:
-    """The classes that sent anything, the most urgent one first."""
+    """The loads that sent anything, the most urgent one first."""
     levels = results.scenario.levels
-    return sorted((load.name for load in results.scenario.loads if load.rate > 0), key=lambda name: levels[name])
+    sending = [load for load in results.scenario.loads if load.rate > 0]
+    return [load.name for load in sorted(sending, key=lambda load: levels[load.of])]
 
 
 def _both(results: Results, name: str, arm: str, other: str) -> tuple[paired.Rounds, paired.Rounds]:

@@ -108,7 +108,10 @@ def renamed(scenario: Scenario, names: Sequence[str]) -> Scenario:
     to = dict(zip(before, [*names[: len(before) - 1], names[-1]], strict=True))
     return replace(
         scenario,
-        loads=tuple(replace(load, name=to[load.name]) for load in scenario.loads),
+        loads=tuple(
+            replace(load, name=to.get(load.name, load.name), class_name=to.get(load.class_name, ""))
+            for load in scenario.loads
+        ),
         direct=tuple(to[name] for name in scenario.direct),
         levels={to[name]: level for name, level in scenario.levels.items()},
         class_keys={to[name]: keys for name, keys in scenario.class_keys.items()},

@@ -9,6 +9,7 @@ of time within each round and, where there are several, rounds too (a block boot
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -156,13 +157,19 @@ def _ends(drawn: NDArray[np.float64], confidence: float) -> tuple[float, float]:
 
 def _draws(rounds: Rounds) -> NDArray[np.float64]:
     """[1 + draws, blocks of all rounds] how often each block counts: once as measured, then as drawn."""
+    return _drawn(tuple(block_count(one) for one in rounds))
+
+
+@functools.lru_cache(maxsize=8)
+def _drawn(blocks: tuple[int, ...]) -> NDArray[np.float64]:
     random = np.random.default_rng(_SEED)
-    blocks = [block_count(one) for one in rounds]
     times = np.ones((_DRAWS, 1), np.int64)
-    if len(rounds) > 1:
-        times = random.multinomial(len(rounds), np.full(len(rounds), 1 / len(rounds)), size=_DRAWS)
+    if len(blocks) > 1:
+        times = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=_DRAWS)
     drawn = [random.multinomial(count * times[:, i], np.full(count, 1 / count)) for i, count in enumerate(blocks)]
-    return np.vstack([np.ones(sum(blocks)), np.hstack(drawn)])
+    made = np.vstack([np.ones(sum(blocks)), np.hstack(drawn)])
+    made.flags.writeable = False
+    return made
 
 
 def _blocks(rounds: Rounds, times: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:

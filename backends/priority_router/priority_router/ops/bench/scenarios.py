@@ -9,6 +9,7 @@ from typing import Any
 
 from priority_router.ops.bench.aims import ALL, Aim, Metric, at_least, at_most, step_name
 from priority_router.ops.loads import (
+    BACKGROUND,
     BELOW,
     FAST,
     LEVELS,
@@ -67,9 +68,9 @@ class Scenario:
 
     @property
     def urgent(self) -> str:
-        """The most urgent class that sends anything."""
-        sending = [load.name for load in self.loads if load.rate > 0] or list(self.levels)
-        return min(sending, key=lambda name: self.levels[name])
+        """The name of the most urgent load that sends anything."""
+        sending = [load for load in self.loads if load.rate > 0] or [ClassLoad(name, 0) for name in self.levels]
+        return min(sending, key=lambda load: self.levels[load.of]).name
 
     @property
     def targets(self) -> dict[str, float | None]:
@@ -106,6 +107,22 @@ def _open_loop(name: str, load: Load, words: str = "", **changes: Any) -> Scenar
     classes = tuple(replace(one, **of_class[one.name]) for one in load.classes if one.rate > 0)
     meaning = _meaning(load) + words
     return Scenario(name, meaning, load.executor, classes, direct=load.direct, aims=AIMS.get(name, ()), **changes)
+
+
+def _many_tenants(load: Load, heavy: float, tenants: int) -> Scenario:
+    """One tenant of class background asks for more than there is, many others for a little each."""
+    online = load.classes[0]
+    names = tuple(f"light-{number}" for number in range(1, tenants + 1))
+    light = ClassLoad("light tenants", load.background - heavy, 1000.0, tenants=names, class_name=BACKGROUND)
+    one = ClassLoad("heavy tenant", heavy, tenants=("heavy",), class_name=BACKGROUND)
+    words = f"; background is {tenants} tenants with {light.rate:g} together and one with {heavy:g}, shared by tenant"
+    return Scenario(
+        "tenants",
+        _meaning(load) + words,
+        load.executor,
+        (online, light, one),
+        class_keys={BACKGROUND: {"fair_by": "tenant"}},
+    )
 
 
 def _closed_loop(name: str, executor: ExecutorShape, in_flight: tuple[int, ...], **times: Any) -> Scenario:
@@ -147,6 +164,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         _open_loop("online-overload", ONLINE_OVERLOAD),
         _open_loop("no-contention", QUIET),
+        _many_tenants(replace(OVERLOAD, background=120), heavy=100, tenants=20),
         _closed_loop(
             "overhead",
             ExecutorShape(0, 0, max_batch_size=32),
