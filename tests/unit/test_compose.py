@@ -38,6 +38,14 @@ def test_health_is_asked_as_the_most_urgent_class_of_the_shipped_policy(name):
     assert float(words[words.index("--timeout") + 1]) < float(check["timeout"].removesuffix("s"))
 
 
+def test_containers_open_no_administrative_api_and_are_reached_from_this_machine_alone():
+    for name, file in PROFILES.items():
+        started = (ROOT / file).read_text().partition("\nENTRYPOINT ")[2]
+        assert "--host=0.0.0.0" in started
+        assert "--open-api" not in started + str(SERVICES[name].get("command", ""))
+        assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+
+
 def test_only_the_gpu_service_reserves_devices_and_takes_nvidias_base():
     assert SERVICES["gpu"]["build"]["args"] == ["TRITON_IMAGE"]
     assert re.search(r"^ARG TRITON_IMAGE=\S+:\d\d\.\d\d-py3$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)

@@ -99,7 +99,8 @@ def _prove_counted(places: Places, question: Question, deadline: float, before: 
         if not idle:
             return
         if _left(deadline) <= _PAGE_SECONDS:
-            raise ProbeFailed(f"{' and '.join(idle)}: loaded without effect in the time given")
+            hint = " (an executor faster than its slices gives it no occasion)" if idle == [DISPATCH] else ""
+            raise ProbeFailed(f"{' and '.join(idle)}: loaded without effect in the time given{hint}")
 
 
 def _ask_at_once(places: Places, question: Question, deadline: float) -> None:
