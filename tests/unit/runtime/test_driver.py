@@ -113,6 +113,20 @@ def test_a_full_class_refuses_and_is_remembered() -> None:
     assert bench.driver.full_classes() == set()
 
 
+def test_a_class_that_refuses_early_is_searched_for_cancelled_requests_like_a_full_one() -> None:
+    bench = Bench(policy(size=1, bulk="default_timeout_microseconds = 20000\nreject_predicted_late = true"))
+    for _ in range(8):
+        bench.submit(bench.job("bulk"))
+        bench.clock.pass_ms(50)
+        bench.complete(bench.calls[-1])
+    bench.submit(bench.job("bulk"))
+    bench.submit(bench.job("bulk"))
+    assert outcomes(bench) == [Outcome.SUCCESS] * 8 + [Outcome.PREDICTED_LATE]
+    assert bench.driver.full_classes() == {"bulk"}
+    (waits,) = bench.driver.observe().predicted_waits.values()
+    assert waits.requests == 0
+
+
 def test_a_lost_dispatch_is_answered_and_its_late_answer_dropped() -> None:
     bench = Bench(policy(top="executor_timeout_microseconds = 1000000"))
     job = bench.job()
