@@ -73,9 +73,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = command_line.parser("agreement", "The simulator beside the embedded server, on the same arrivals.")
     parser.add_argument("loads", nargs="*", metavar="LOAD", help=f"default all: {', '.join(LOADS)}")
     parser.add_argument("--rounds", type=number(1), default=5, metavar="N", help="(default %(default)s)")
-    parser.add_argument("--seconds", type=seconds, default=20.0, metavar="S", help="that count (default %(default)g)")
-    parser.add_argument("--warmup", type=seconds, default=5.0, metavar="S", help="before them (default %(default)g)")
-    parser.add_argument("--record", type=seconds, default=24.0, metavar="S", help="for a profile (default %(default)g)")
+    parser.add_argument("--seconds", type=seconds, default=15.0, metavar="S", help="that count (default %(default)g)")
+    parser.add_argument("--warmup", type=seconds, default=4.0, metavar="S", help="before them (default %(default)g)")
+    parser.add_argument("--record", type=seconds, default=16.0, metavar="S", help="for a profile (default %(default)g)")
     parser.add_argument("--seed", type=number(0), default=1, metavar="N", help="of arrivals (default %(default)s)")
     parser.add_argument(
         "--json", type=Path, default=RESULT, metavar="FILE", help="(default docs/results/agreement.json)"

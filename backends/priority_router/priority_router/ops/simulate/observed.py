@@ -244,8 +244,8 @@ class Recording:
     Attributes:
         instances: the executor's.
         alone: requests that were sent one at a time.
-        loads: times of load. What they have in common is what is usual: a median of them, so that a moment in which the
-            whole machine stood still is not taken for a property of the executor.
+        loads: times of load. What is usual is their mean without the highest and the lowest, so that a moment in
+            which the whole machine stood still is not taken for a property of the executor.
         page: what the router's metrics gained in all of these together; None where they were not read.
     """
 
@@ -274,7 +274,7 @@ class Recording:
             return self._means()
         usual = MeasuredTimes({rows: _drawn(own) for rows, own in alone.items()})
         seen = [longer for load in self.loads if (longer := load.longer(usual)) is not None]
-        return {rows: held_up(own, max(0.0, median(seen or [0.0]))) for rows, own in alone.items()}
+        return {rows: held_up(own, max(0.0, _usual(seen or [0.0]))) for rows, own in alone.items()}
 
     def usual_us(self, rows: int) -> float:
         """Median execution time of a row count that was seen, in microseconds."""
@@ -289,7 +289,7 @@ class Recording:
         usual = max(0.0, median(around)) / 2
         seen = [loaded for load in self.loads if (loaded := load.around()) is not None]
         if seen:
-            around = under_load(around, median(seen))
+            around = under_load(around, _usual(seen))
         request = median(reply.outside for reply in replies) / MICROSECOND / 2
         answer = [max(0.0, reply.outside / MICROSECOND - request) for reply in self.together or replies]
         return {
@@ -363,6 +363,11 @@ def held_up(values: Sequence[float], mean: float) -> list[float]:
     count = len(ordered)
     shares = [-math.log(1 - (place + 0.5) / count) for place in range(count)]
     return [value + mean * share / fmean(shares) for value, share in zip(ordered, shares, strict=True)]
+
+
+def _usual(values: Sequence[float]) -> float:
+    """The mean without the highest and the lowest, where there are others."""
+    return fmean(sorted(values)[1:-1] if len(values) > 2 else values)
 
 
 def _drawn(values: Sequence[float]) -> Drawn:

@@ -29,7 +29,7 @@ from priority_router.ops import command_line, result_file
 from priority_router.ops.probe.question import Unanswerable, zero_inputs
 from priority_router.ops.simulate import asking, profile
 from priority_router.ops.simulate.executor import ExecutorShape
-from priority_router.ops.simulate.observed import Alone, Loaded, Page, Recording
+from priority_router.ops.simulate.observed import Alone, Counters, Loaded, Page, Recording
 from priority_router.ops.sweep import powers_of_two
 
 DEFAULT_SECONDS: Final = 30.0
@@ -44,6 +44,10 @@ FEWEST_ROUNDS: Final = 1
 
 MOST_DISTURBED: Final = 10
 """Requests that were not alone, more than those that were, from which others are taken to use the executor."""
+
+COUNTED_AFTER: Final = 50
+COUNTED_SECONDS: Final = 0.002
+"""Readings of the counters, and seconds between them, until an execution is among them."""
 
 ALONE_SHARE: Final = 0.5
 """Of the time, for requests one at a time."""
@@ -211,7 +215,7 @@ def _alone(
             break
         for question in questions:
             reply = server.ask(question)
-            after = server.counters(executor)
+            after = _counted(server, executor, before)
             each = Alone(reply, after.since(before))
             before = after
             if each.undisturbed:
@@ -223,6 +227,17 @@ def _alone(
                         f"{executor} ran more than what was asked here, {disturbed} times in "
                         f"{disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch"
                     )
+
+
+def _counted(server: asking.Server, executor: str, before: Counters) -> Counters:
+    """The counters once something was counted: Triton does that after it has answered, on a busy machine long after."""
+    for _ in range(COUNTED_AFTER):
+        after = server.counters(executor)
+        gained = after.since(before)
+        if gained.requests and gained.executions:
+            break
+        time.sleep(COUNTED_SECONDS)
+    return after
 
 
 def _together(
