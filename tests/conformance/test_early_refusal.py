@@ -146,3 +146,27 @@ def test_no_fewer_start_in_time_than_with_timeouts_alone(
     assert early.refused
     assert len(early.in_time) >= (0.95 if spread else 0.98) * len(plain.in_time)
     assert 0.8 < early.bias < 1.2
+
+
+@pytest.mark.parametrize("times", [FLAT, LINEAR, SLOPE])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_beside_more_urgent_work_no_fewer_start_in_time(times: ServiceTimes, rows: int) -> None:
+    """More urgent work that comes later makes starts later than predicted, never earlier."""
+    early = TrafficClass("background", 2, default_timeout=TIMEOUT, reject_predicted_late=True)
+    policy = SchedulingPolicy((TrafficClass("online", 1), early), max_batch_size=rows)
+    capacity = rows * SECOND / times.expected(rows, 0)
+    streams = [Stream("online", 0.3 * capacity), Stream("background", 1.1 * capacity)]
+    refused = ran(policy, times, streams, 2000)
+    plain = ran(without(policy), times, streams, 2000)
+    assert refused.refused
+    assert len(refused.in_time) >= 0.98 * len(plain.in_time)
+    assert 0.5 < refused.bias < 1.05
+
+
+@pytest.mark.parametrize("times", [FLAT, SLOPE])
+def test_where_nobody_has_a_timeout_the_key_changes_nothing(times: ServiceTimes) -> None:
+    classes = (TrafficClass("online", 1), TrafficClass("background", 2, reject_predicted_late=True))
+    policy = SchedulingPolicy(classes, max_batch_size=4)
+    streams = [Stream("online", 20, rows_up_to(2)), Stream("background", 60, rows_up_to(9), burst=3)]
+    setup = Setup(ExecutorShape(1, 4), times, NO_DELAYS, dispatch_overhead=0)
+    assert run(policy, setup, streams, 400, 1).taken == run(without(policy), setup, streams, 400, 1).taken
