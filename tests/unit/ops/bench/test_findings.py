@@ -21,13 +21,12 @@ from priority_router.ops.bench.wire import Outcome
 SCENARIO = replace(SCENARIOS["overload"], warmup_seconds=0.0, seconds=20.0)
 
 
-def made_ledger(number, seed, online_ms=80.0, served=0.6, wander=0.2, late_ms=0.5):
-    """A round: online latencies that go up and down together, as a queue does, and a share of the background served."""
+def made_ledger(number, seed, online_ms=80.0, served=0.6, wander=0.5, late_ms=0.5):
+    """A round: online latencies, those of a second up or down together, and a share of the background served."""
     schedule = drawn(SCENARIO.loads, SCENARIO.seconds, (1, number), [1, 1])
     random = np.random.default_rng(seed)
     count = len(schedule)
-    steps = np.cumsum(random.normal(0, 1, int(SCENARIO.seconds) + 1))
-    level = np.exp(wander * (steps - steps.mean()) / max(1e-9, steps.std()))
+    level = np.exp(random.normal(0, wander, int(SCENARIO.seconds) + 1))
     of_second = level[(schedule.at // SECOND).astype(int)]
     latency = online_ms * of_second * random.gamma(20, 1 / 20, count)
     online = schedule.class_index == 0
@@ -89,7 +88,7 @@ def test_the_numbers_of_the_sentence_are_those_of_the_requests():
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_two_runs_of_one_arm_are_no_difference(rounds):
-    """Latencies that wander together are no evidence for each request alone: drawn one by one they would be."""
+    """Latencies that go up and down together are no evidence for each request alone."""
     claims = 0
     for seed in range(10):
         made = findings.judge(results(rounds, flat={"seed": 10 + seed}, router={"seed": 500 + seed}))

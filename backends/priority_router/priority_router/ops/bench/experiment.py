@@ -27,6 +27,9 @@ from priority_router.ops.bench.venue import Venue
 RATE_OF_A_PROCESS: Final = 4000.0
 """Requests per second that one client process sends without being late; in a closed loop it reached 14,000."""
 
+RATE_OF_A_GRPC_PROCESS: Final = 1000.0
+"""Likewise by gRPC, whose Python client has threads and takes a multiple of the CPU time for each request."""
+
 
 @dataclass(slots=True)
 class Results:
@@ -161,7 +164,7 @@ def _run_arm(plan: Plan, arm: Arm, number: int, results: Results) -> _Measured:
                 warmup_s=scenario.warmup_seconds,
                 settle=[scenario.urgent],
                 grace_s=scenario.grace_seconds,
-                processes=plan.processes or processes_for(schedule),
+                processes=plan.processes or processes_for(schedule, grpc=target.grpc),
                 queue_time=True,
             )
             return _measured(scenario, summary, ledger, plan.samples)
@@ -169,10 +172,10 @@ def _run_arm(plan: Plan, arm: Arm, number: int, results: Results) -> _Measured:
         raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
 
 
-def processes_for(schedule: Schedule) -> int:
-    """Client processes that a schedule needs."""
+def processes_for(schedule: Schedule, *, grpc: bool) -> int:
+    """Client processes that a schedule needs, by either protocol."""
     rate = len(schedule) / (schedule.duration / SECOND)
-    return max(1, math.ceil(rate / RATE_OF_A_PROCESS))
+    return max(1, math.ceil(rate / (RATE_OF_A_GRPC_PROCESS if grpc else RATE_OF_A_PROCESS)))
 
 
 def _measured(scenario: Scenario, summary: RoundSummary, ledger: Ledger, samples: int) -> _Measured:
