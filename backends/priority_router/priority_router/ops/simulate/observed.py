@@ -244,6 +244,7 @@ class Recording:
     Attributes:
         instances: the executor's.
         alone: requests that were sent one at a time.
+        disturbed: others that were, but not alone with the executor.
         loads: times of load. What is usual is their mean without the highest and the lowest, so that a moment in
             which the whole machine stood still is not taken for a property of the executor.
         page: what the router's metrics gained in all of these together; None where they were not read.
@@ -251,6 +252,7 @@ class Recording:
 
     instances: int = 1
     alone: list[Alone] = field(default_factory=list)
+    disturbed: int = 0
     loads: list[Loaded] = field(default_factory=list)
     page: Page | None = None
 

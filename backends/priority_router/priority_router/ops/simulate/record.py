@@ -43,7 +43,7 @@ FEWEST_ROUNDS: Final = 1
 """Of every row count that are asked for alone in each cycle, whatever the time."""
 
 MOST_DISTURBED: Final = 10
-"""Requests that were not alone, more than those that were, from which others are taken to use the executor."""
+"""Requests that were not alone, more than those that were, after which a cycle is not gone on with."""
 
 COUNTED_AFTER: Final = 50
 COUNTED_SECONDS: Final = 0.002
@@ -208,7 +208,6 @@ def _alone(
 ) -> None:
     """One request at a time, each row count in turn."""
     end = time.monotonic() + seconds
-    disturbed = 0
     before = server.counters(executor)
     for number in itertools.count():
         if number >= FEWEST_ROUNDS and time.monotonic() > end:
@@ -221,12 +220,14 @@ def _alone(
             if each.undisturbed:
                 recording.alone.append(each)
             else:
-                disturbed += 1
-                if disturbed > len(recording.alone) + MOST_DISTURBED:
-                    raise SetupError(
-                        f"{executor} ran more than what was asked here, {disturbed} times in "
-                        f"{disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch"
-                    )
+                recording.disturbed += 1
+        if recording.disturbed > len(recording.alone) + MOST_DISTURBED:
+            break
+    if recording.disturbed > len(recording.alone):
+        raise SetupError(
+            f"{executor} ran more than what was asked here, {recording.disturbed} times in "
+            f"{recording.disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch"
+        )
 
 
 def _counted(server: asking.Server, executor: str, before: Counters) -> Counters:
