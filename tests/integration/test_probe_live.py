@@ -5,11 +5,12 @@ import os
 import signal
 import time
 import urllib.request
+from concurrent.futures import Future
 
 import pytest
 from priority_router.hooks import SWITCHES
 from priority_router.ops import cli
-from support.clients import Call, client, held_by_router, metrics
+from support.clients import Call, Reply, client, held_by_router, metrics
 from support.fleet import eventually
 from support.models import BULK, EXTRA, TAG, TEXT, Executor, Router, X, write_executor, write_pair, write_router
 
@@ -49,7 +50,7 @@ def test_it_is_answered_while_everything_else_waits_or_is_refused_and_counts_as_
     before = counted(server)
     eventually(lambda: held_by_router(server.metrics) == 0)
     with client(server.grpc) as sender, record.shut():
-        calls = []
+        calls: list[Future[Reply]] = []
 
         def full():
             """One is executed, one waits inside Triton, perhaps only after a while, one waits here."""
