@@ -116,7 +116,7 @@ FLAT, NOISY = ServiceTimes(50 * MS), ServiceTimes(4 * MS, 4 * MS, spread=0.6)
     ("instances", "rows", "times"), [(1, 1, EXACT), (1, 8, EXACT), (2, 4, EXACT), (1, 4, FLAT), (1, 4, NOISY)]
 )
 def test_shares_are_kept_within_a_tenth(instances: int, rows: int, times: ServiceTimes) -> None:
-    shares = time_by_class(instances, rows, times, 12_000, 3)
+    shares = time_by_class(instances, rows, times, 6_000, 3)
     assert shares["reports"] == pytest.approx(0.2, rel=0.1)
     assert shares["batch"] == pytest.approx(0.1, rel=0.1)
     assert shares["rest"] < 0.1, "it only fills"
@@ -133,6 +133,6 @@ def test_shares_are_kept_in_a_long_run(times: ServiceTimes) -> None:
 @pytest.mark.parametrize("instances", [1, 2])
 def test_equal_shares_come_out_equal(instances: int) -> None:
     """Whatever the levels, the sizes of the requests and how they come."""
-    shares = time_by_class(instances, 4, EXACT, 12_000, 6, reports=0.15, batch=0.15)
+    shares = time_by_class(instances, 4, EXACT, 6_000, 6, reports=0.15, batch=0.15)
     assert shares["reports"] == pytest.approx(shares["batch"], rel=0.05)
     assert shares["reports"] == pytest.approx(0.15, rel=0.05)
