@@ -112,6 +112,13 @@ def test_an_int64_output_is_found_behind_others():
         (503, "Request timeout expired", Outcome.TIMEOUT),
         (503, "class 'online': queue is full, max_queue_size is 3", Outcome.QUEUE_FULL),
         (503, "class 'online': queue is full, its max_queue_bytes is 3", Outcome.QUEUE_FULL),
+        (
+            503,
+            "class 'online': predicted to wait 20 ms, longer than its queue timeout of 10000 us; such a request can be "
+            "served in 10 ms",
+            Outcome.PREDICTED_LATE,
+        ),
+        (503, "class 'predicted': queue is full, max_queue_size is 3", Outcome.QUEUE_FULL),
         (503, "class 'online': waited longer than its queue timeout of 20 us", Outcome.TIMEOUT),
         (400, "Request for unknown model: 'x' is not found", Outcome.OTHER),
         (500, "request was cancelled by its caller", Outcome.CANCELLED),

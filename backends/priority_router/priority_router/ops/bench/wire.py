@@ -60,7 +60,7 @@ class Outcome(enum.IntEnum):
 # Where an error text of Triton or of the router names its outcome; the first that fits counts. Several outcomes share
 # a status, and some have two, so the status alone cannot tell.
 _TEXTS = (
-    ("predicted", Outcome.PREDICTED_LATE),
+    ("predicted to wait", Outcome.PREDICTED_LATE),
     ("Exceeds maximum queue size", Outcome.QUEUE_FULL),
     ("max_queue_size", Outcome.QUEUE_FULL),
     ("max_queue_bytes", Outcome.QUEUE_FULL),
