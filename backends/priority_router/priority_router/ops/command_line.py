@@ -130,6 +130,9 @@ def exit_status(program: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt as order:
         print(f"{program}: stopped", file=sys.stderr)
         return stopped_status(order)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would try again at its end, and print what failed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
 
 

@@ -83,6 +83,15 @@ def test_what_the_profile_does_not_know_is_said(tmp_path, capsys):
         assert f"warning: {warning}" in out
 
 
+def test_rules_of_tenants_are_said_not_to_be_simulated(tmp_path, capsys):
+    policy = tmp_path / "policy.toml"
+    text = (EXAMPLE / "policy.toml").read_text()
+    policy.write_text(f'{text}\n[[tenant]]\nname = "*"\nmost_urgent_class = "background"\n')
+    (warning,) = simulated(tmp_path, "--rate", "online=5", "--seconds", "5", "--policy", str(policy))["warnings"]
+    assert "[[tenant]]" in warning
+    assert f"warning: {warning}" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("suffix", "begin"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])
 def test_a_chart_is_drawn(tmp_path, suffix, begin):
     target = tmp_path / f"chart{suffix}"

@@ -102,7 +102,7 @@ def get_json(address: str, path: str) -> Any:
     """A JSON document of the server's HTTP front end.
 
     Raises:
-        LoadError: no answer, or another status than 200.
+        LoadError: no answer, another status than 200, or no JSON.
     """
     connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS)
     try:
@@ -110,12 +110,17 @@ def get_json(address: str, path: str) -> Any:
         response = connection.getresponse()
         body = response.read()
     except (OSError, http.client.HTTPException) as error:
-        raise LoadError(f"http://{address}{path}: {error}") from error
+        # What another protocol answers is no text.
+        said = ascii(str(error))[1:-1] or type(error).__name__
+        raise LoadError(f"http://{address}{path}: {said}; is this Triton's HTTP port?") from error
     finally:
         connection.close()
     if response.status != 200:
         raise LoadError(f"http://{address}{path}: status {response.status}: {body[:200].decode(errors='replace')}")
-    return json.loads(body)
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise LoadError(f"http://{address}{path}: no JSON came; is this Triton's HTTP port?") from error
 
 
 def over(address: str, model: str, begin: int, end: int) -> tuple[ExecutorStats, ExecutorStats]:

@@ -124,11 +124,11 @@ class _Http:
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT_SECONDS)
 
     def config(self, model: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._get(model, "config"))
+        found: dict[str, Any] = self._get(model, "config")
         return found
 
     def counters(self, model: str) -> Counters:
-        return Counters.of(json.loads(self._get(model, "stats"))["model_stats"][0])
+        return Counters.of(self._get(model, "stats")["model_stats"][0])
 
     def ask(self, question: Question) -> Reply:
         request = self._encoded(question)
@@ -193,18 +193,21 @@ class _Http:
             if length is not None and len(data) >= length:
                 return bytes(data)
 
-    def _get(self, model: str, what: str) -> bytes:
+    def _get(self, model: str, what: str) -> Any:
         try:
             self._connection.request("GET", f"/v2/models/{urllib.parse.quote(model, safe='')}/{what}")
             response = self._connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise SetupError(
-                f"{self._url}: {error or type(error).__name__}; is a server there, and is this its HTTP port?"
-            ) from error
+            # What another protocol answers is no text.
+            said = ascii(str(error))[1:-1] or type(error).__name__
+            raise SetupError(f"{self._url}: {said}; is a server there, and is this its HTTP port?") from error
         if response.status != 200:
             raise SetupError(f"{self._url}, model {model}: {content[:300].decode(errors='replace')}")
-        return content
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise SetupError(f"{self._url}: what answers there is not Triton's HTTP port") from error
 
 
 class _Grpc:

@@ -73,26 +73,30 @@ def main(words: Sequence[str]) -> int:
         if options.plot.suffix not in PLOT_SUFFIXES:
             raise SetupError(f"--plot {options.plot}: write a name that ends in {' or '.join(PLOT_SUFFIXES)}")
         plot = importlib.import_module("priority_router.ops.simulate.plot")
-    policy = load_policy(options.policy).scheduling
+    whole_policy = load_policy(options.policy)
+    policy = whole_policy.scheduling
     measured = profile.parse(_text(options.profile), str(options.profile))
     plan = _plan(options, policy, measured)
     rounds: list[dict[str, RoundSummary]] = []
     for seed in range(options.seed, options.seed + options.rounds):
         rounds.append({run.ROUTER: run.routed(plan, seed), run.ORACLE: run.ideal(plan, seed)})
     arms = {name: table.over_rounds([finished[name] for finished in rounds]) for name in run.ARMS}
-    for line in _text_lines(plan, arms, options.rounds, warnings(plan)):
+    warned = warnings(plan, ruled=bool(whole_policy.tenants))
+    for line in _text_lines(plan, arms, options.rounds, warned):
         print(line)
     if plot is not None:
         plot.draw(options.plot, arms, f"{options.policy}, {(plan.duration - plan.warmup) / SECOND:g} virtual s")
     if options.json is not None:
-        result_file.write(options.json, _document(options, words, plan, rounds, arms))
+        result_file.write(options.json, _document(options, words, plan, rounds, arms, warned))
         print(f"\n{options.json}: written; again: {shlex.join(['priority-router', 'simulate', *words])}")
     return 0
 
 
-def warnings(plan: run.Plan) -> list[str]:
-    """What a reader must know before believing the numbers."""
+def warnings(plan: run.Plan, *, ruled: bool = False) -> list[str]:
+    """What a reader must know before believing the numbers; ``ruled`` where the policy has rules for tenants."""
     found = []
+    if ruled:
+        found.append("the policy's [[tenant]] rules are not simulated: requests keep the class that they are given")
     policy, shape = plan.policy, plan.profile.shape
     for what in ("instances", "max_batch_size", "levels"):
         asked, seen = getattr(policy, what), getattr(shape, what)
@@ -163,6 +167,7 @@ def _document(
     plan: run.Plan,
     rounds: Sequence[Mapping[str, RoundSummary]],
     arms: Mapping[str, Any],
+    warned: Sequence[str],
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -176,7 +181,7 @@ def _document(
         "profile": dict(plan.profile.recorded),
         "rounds": [{name: summary.as_json() for name, summary in finished.items()} for finished in rounds],
         "arms": dict(arms),
-        "warnings": warnings(plan),
+        "warnings": list(warned),
     }
 
 
@@ -197,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
         "Serves a load by a policy on a modelled executor, in virtual time, with the very scheduler of the router, and "
         "prints per class what the benchmark prints, with an oracle beside it. The same seed gives the same numbers.",
         usage="%(prog)s --policy FILE --profile FILE (--arrivals FILE | --rate CLASS=RATE …) [options]",
-        epilog="other uses, each with its own --help:\n"
+        epilog="other uses; --help behind them says more:\n"
         + "".join(f"  {option} {text}\n" for option, (_, text) in MODES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

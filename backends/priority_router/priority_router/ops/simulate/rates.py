@@ -26,6 +26,9 @@ COLUMNS: Final = ("time", "class", "rows", "timeout", "tenant", "signature")
 
 _NUMBERS: Final = ("time", "rows", "timeout")
 
+_MOST_PER_SECOND: Final = 1e7
+"""More is a mistake, and would draw requests for hours."""
+
 
 class LoadFileError(SetupError):
     """A load cannot be used; the text says where and what to write."""
@@ -121,8 +124,10 @@ def _per_second(word: str, value: str) -> float:
         found = float(value)
     except ValueError:
         found = 0.0
-    if not 0 < found <= 1e7:
-        raise LoadFileError(f"{word!r}: the rate is {value!r}; write requests per second, a number above 0")
+    if not 0 < found <= _MOST_PER_SECOND:
+        raise LoadFileError(
+            f"{word!r}: the rate is {value!r}; write requests per second, above 0 and up to {_MOST_PER_SECOND:.0f}"
+        )
     return found
 
 
@@ -175,6 +180,12 @@ def _json_lines(lines: Iterable[str], source: str) -> Iterator[tuple[str, Mappin
 def _table(lines: list[str], source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     reader = csv.reader(lines)
     names = [name.strip() for name in next(reader, [])]
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise LoadFileError(f"{source}:1: {_no_such_column(unknown[0])}")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise LoadFileError(f"{source}:1: column {twice[0]!r} stands there twice; write each once")
     missing = [name for name in COLUMNS[:2] if name not in names]
     if missing:
         raise LoadFileError(
@@ -196,6 +207,10 @@ def _table(lines: list[str], source: str) -> Iterator[tuple[str, Mapping[str, An
         )
 
 
+def _no_such_column(name: str) -> str:
+    return f"no such column {name!r}; there are {', '.join(COLUMNS)}"
+
+
 def _value(cell: str) -> object:
     for kind in (int, float):
         try:
@@ -208,7 +223,7 @@ def _value(cell: str) -> object:
 def _arrival(place: str, entry: Mapping[str, Any], classes: Collection[str]) -> Arrival:
     unknown = [name for name in entry if name not in COLUMNS]
     if unknown:
-        raise LoadFileError(f"{place}: no such column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
+        raise LoadFileError(f"{place}: {_no_such_column(unknown[0])}")
     time, name = entry.get("time"), str(entry.get("class", ""))
     if isinstance(time, bool) or not isinstance(time, int | float) or not 0 <= time <= MOST_SECONDS:
         raise LoadFileError(f"{place}: time is {time!r}; write seconds from the start, from 0 to {MOST_SECONDS:.0f}")

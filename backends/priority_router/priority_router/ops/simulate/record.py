@@ -226,7 +226,9 @@ def _alone(
     if recording.disturbed > len(recording.alone):
         raise SetupError(
             f"{executor} ran more than what was asked here, {recording.disturbed} times in "
-            f"{recording.disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch"
+            f"{recording.disturbed + len(recording.alone)}: record while nobody else uses it, or with --watch. Where "
+            "nobody does, the router splits what is asked: record in a class that no max_blocking_microseconds bounds "
+            "(--class), or with that key taken out"
         )
 
 
