@@ -115,4 +115,12 @@ SAMPLES: Final = (
         policy(_TOP, f'{_TOP}tenant_sources = ["header:x-tenant"]\n'),
         fix=(policy('tenant_sources = ["header:x-tenant"]\n', "", "remove tenant_sources"),),
     ),
+    sample(
+        "PR516",
+        "",
+        policy(_TOP, f"{_TOP}max_execution_microseconds = 80000\n"),
+        policy("default_timeout_microseconds = 50_000\n", ""),
+        fix=(policy("max_execution_microseconds = 80000", "max_execution_microseconds = 90000"),),
+        profile=_PROFILE,
+    ),
 )

@@ -89,7 +89,8 @@ def test_wrong_use_is_status_2_and_no_report(repository, monkeypatch, capsys, wo
 
 
 @pytest.mark.parametrize(
-    ("code", "near"), [("PR998", "the nearest are PR"), ("103", "PR103"), ("levels", "they go from PR001 to PR515")]
+    ("code", "near"),
+    [("PR998", "the nearest are PR"), ("103", "PR103"), ("levels", f"they go from PR001 to {list(RULES)[-1]}")],
 )
 def test_an_unknown_rule_has_neighbours(capsys, code, near):
     with pytest.raises(SystemExit):

@@ -261,6 +261,11 @@ _PROMISES: Final = {
         'tenant_sources = ["header:x-tenant"]',
         'tenant_sources = ["header:x-tenant"]\n[[tenant]]\nname = "*"\nmost_urgent_class = "background"',
     ),
+    "PR516": Example(
+        "router/1/policy.toml, with --profile of an executor that takes 60 ms for its largest batch",
+        "max_execution_microseconds = 50_000",
+        "max_execution_microseconds = 100_000",
+    ),
 }
 
 EXAMPLES: Final[Mapping[str, Example]] = MappingProxyType(

@@ -60,6 +60,7 @@ def check(router: Model, policy: RouterPolicy, recorded: Recorded | None) -> Ite
         yield from of_class.tenants()
     yield from _little_left(router, policy)
     yield from _given_up(router, policy)
+    yield from _exceeded(router, policy, recorded)
     yield from _bytes(router, policy)
     yield from _tenants(router, policy)
 
@@ -277,6 +278,23 @@ def _given_up(router: Model, policy: RouterPolicy) -> Iterator[Finding]:
         "first is given up before its answer",
         f"write executor_timeout_microseconds = {_microseconds(longest)}, or more, in {policy_file(router)}",
     )
+
+
+def _exceeded(router: Model, policy: RouterPolicy, recorded: Recorded | None) -> Iterator[Finding]:
+    """A declared longest execution that executions exceed."""
+    declared = policy.scheduling.max_execution
+    if not declared or recorded is None:
+        return
+    rows = max(recorded.nearly, key=recorded.nearly.__getitem__)
+    takes = _microseconds(recorded.nearly[rows])
+    if declared // MICROSECOND < takes:
+        yield Finding(
+            rules.DECLARED_TOO_SHORT,
+            in_policy(router, "max_execution_microseconds"),
+            f"{policy_file(router)} has max_execution_microseconds = {declared // MICROSECOND}, and one execution of "
+            f"{rows} row{'s' * (rows > 1)} takes up to {takes} by {recorded.source}",
+            f"write max_execution_microseconds = {takes}, or more, in {policy_file(router)}",
+        )
 
 
 def _bytes(router: Model, policy: RouterPolicy) -> Iterator[Finding]:

@@ -113,3 +113,10 @@ UNREAD_SOURCES: Final = Rule(
     "Without fair_by and [[tenant]] it does not matter whose a request is, and nobody looks.",
     'Write fair_by = "tenant" for a class, or a [[tenant]] rule.',
 )
+DECLARED_TOO_SHORT: Final = Rule(
+    "PR516",
+    Severity.WARNING,
+    "max_execution_microseconds below what was recorded",
+    "The longest waits that `priority-router simulate --worst-case` computes from it do not hold.",
+    "Write a time that no dispatch exceeds; --profile FILE tells what nine in ten keep to.",
+)
