@@ -239,7 +239,7 @@ def test_any_order_of_calls() -> None:
 
 @pytest.mark.slow
 def test_any_order_of_calls_for_longer() -> None:
-    run_state_machine_as_test(Calls, settings=settings(SETTINGS, max_examples=600, stateful_step_count=100))
+    run_state_machine_as_test(Calls, settings=settings(SETTINGS, max_examples=300, stateful_step_count=100))
 
 
 def test_of_those_that_came_together_one_that_has_begun_is_kept() -> None:
