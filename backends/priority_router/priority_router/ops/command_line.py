@@ -78,6 +78,12 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
+def row_counts(word: str) -> list[int]:
+    """Reads an option's row counts, ``A,B,…``: each once, ascending."""
+    count = whole_number(1)
+    return sorted({count(part) for part in word.split(",")})
+
+
 def remark(text: str) -> None:
     """Prints a line on stdout that nobody depends on: where it cannot be written, the command still succeeded."""
     try:

@@ -163,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", default=DEFAULT_MODEL, help="model to ask (default %(default)s)")
     parser.add_argument(
         "--rows",
-        type=_row_counts,
+        type=command_line.row_counts,
         metavar="A,B",
         help="row counts (default powers of two up to the model's max_batch_size)",
     )
@@ -182,8 +182,3 @@ def _parser() -> argparse.ArgumentParser:
         help="for each (default %(default)g)",
     )
     return parser
-
-
-def _row_counts(word: str) -> list[int]:
-    count = command_line.whole_number(1)
-    return sorted({count(part) for part in word.split(",")})

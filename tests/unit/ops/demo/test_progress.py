@@ -70,7 +70,7 @@ def test_the_thread_draws_only_on_a_terminal_that_can(monkeypatch):
             progress.step("levels: stock Triton", 28)
         return stream.getvalue()
 
-    monkeypatch.setattr("priority_router.ops.demo.progress.threading.Event", Ended)
+    monkeypatch.setattr("priority_router.ops.terminal_bar.threading.Event", Ended)
     monkeypatch.setenv("TERM", "xterm")
     plain = "[   0 s] levels: stock Triton\n"
     assert drawn(io.StringIO()) == plain

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Protocol, Self, TextIO
+from typing import Protocol, TextIO
 
-_BAR: Final = 30
-_TICK_SECONDS: Final = 0.5
+from priority_router.ops.terminal_bar import BAR, TerminalBar
 
 
 class Listener(Protocol):
@@ -30,11 +26,8 @@ def clock_text(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02}"
 
 
-class Progress:
-    """Writes to a stream; use it as a context, which takes the last bar away.
-
-    On a terminal a thread redraws a bar below the last line. Anything else gets whole lines only.
-    """
+class Progress(TerminalBar):
+    """What a run says of itself."""
 
     def __init__(self, stream: TextIO, steps: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         """Begins.
@@ -45,33 +38,12 @@ class Progress:
             seconds: of each, expected; once one has ended, what they took counts.
             clock: seconds.
         """
-        self._stream = stream
+        super().__init__(stream)
         self._steps = steps
         self._expected = seconds
         self._clock = clock
-        self._began = clock()
-        self._live = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._lock = threading.Lock()
-        self._shown = 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tick, daemon=True)
         self._step = 0
-        self._first = self._began
-        self._since = self._began
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        if self._live:
-            self._thread.join()
-        with self._lock:
-            self._clear()
+        self._first = self._since = clock()
 
     def step(self, text: str) -> None:
         """One more of the equal parts of a run begins."""
@@ -88,9 +60,7 @@ class Progress:
     def say(self, text: str) -> None:
         """Something is known."""
         with self._lock:
-            self._clear()
-            self._stream.write(f"bench: {text}\n")
-            self._stream.flush()
+            self._write_line(f"bench: {text}")
 
     def left(self) -> float:
         """Seconds to the end, as far as one can tell."""
@@ -98,25 +68,11 @@ class Progress:
         current = max(0.0, self._expected - passed) if self._step else 0.0
         return current + (self._steps - self._step) * self._expected
 
-    def draw(self) -> None:
-        """Shows how far the run is."""
-        with self._lock:
-            if self._step == 0:
-                return
-            left = self.left()
-            whole = self._steps * self._expected
-            share = min(1.0, max(0.0, 1 - left / whole)) if whole else 1.0
-            done = round(_BAR * share)
-            bar = f"       {'#' * done}{'.' * (_BAR - done)} {share:4.0%}, {clock_text(left)} left"
-            self._stream.write("\r" + bar.ljust(self._shown))
-            self._shown = len(bar)
-            self._stream.flush()
-
-    def _clear(self) -> None:
-        if self._shown:
-            self._stream.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
-
-    def _tick(self) -> None:
-        while not self._ended.wait(_TICK_SECONDS):
-            self.draw()
+    def _bar(self) -> str | None:
+        if self._step == 0:
+            return None
+        left = self.left()
+        whole = self._steps * self._expected
+        share = min(1.0, max(0.0, 1 - left / whole)) if whole else 1.0
+        done = round(BAR * share)
+        return f"       {'#' * done}{'.' * (BAR - done)} {share:4.0%}, {clock_text(left)} left"

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import TextIO
 
-_BAR: Final = 30
-_TICK_SECONDS: Final = 0.5
+from priority_router.ops.terminal_bar import BAR, TerminalBar
 
 
 def line(seconds: float, text: str) -> str:
@@ -19,41 +15,19 @@ def line(seconds: float, text: str) -> str:
     return f"[{seconds:4.0f} s] {text}"
 
 
-class Progress:
-    """Writes to a stream; use it as a context, which takes the last bar away.
-
-    On a terminal a thread redraws a bar below the last line. Anything else gets whole lines only.
+class Progress(TerminalBar):
+    """What a run says of itself.
 
     Attributes:
         said: the lines so far, as seconds from the beginning and text.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
         self.said: list[tuple[float, str]] = []
-        self._stream = stream
         self._clock = clock
         self._began = clock()
-        self._live = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._lock = threading.Lock()
-        self._shown = 0
-        self._ended = threading.Event()
         self._step: tuple[float, float] | None = None
-        self._thread = threading.Thread(target=self._tick, daemon=True)
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        if self._live:
-            self._thread.join()
-        with self._lock:
-            self._clear()
-            self._stream.flush()
 
     def step(self, text: str, seconds: float) -> None:
         """Something begins that takes about so many seconds."""
@@ -65,29 +39,13 @@ class Progress:
         """Something is known; what was going on has ended."""
         with self._lock:
             self._step = None
-            self._clear()
             self.said.append((self._clock() - self._began, text))
-            self._stream.write(f"{line(*self.said[-1])}\n")
-            self._stream.flush()
+            self._write_line(line(*self.said[-1]))
 
-    def draw(self) -> None:
-        """Shows how far the step is."""
-        with self._lock:
-            if self._step is None:
-                return
-            since, expected = self._step
-            passed = self._clock() - since
-            done = min(_BAR, int(_BAR * passed / expected))
-            bar = f"         {'#' * done}{'.' * (_BAR - done)} {passed:.0f} of about {expected:.0f} s"
-            self._stream.write("\r" + bar.ljust(self._shown))
-            self._shown = len(bar)
-            self._stream.flush()
-
-    def _clear(self) -> None:
-        if self._shown:
-            self._stream.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
-
-    def _tick(self) -> None:
-        while not self._ended.wait(_TICK_SECONDS):
-            self.draw()
+    def _bar(self) -> str | None:
+        if self._step is None:
+            return None
+        since, expected = self._step
+        passed = self._clock() - since
+        done = min(BAR, int(BAR * passed / expected))
+        return f"         {'#' * done}{'.' * (BAR - done)} {passed:.0f} of about {expected:.0f} s"

@@ -310,7 +310,9 @@ def _parser() -> argparse.ArgumentParser:
     named.add_argument("--executor", default="executor", help="its executor (default %(default)s)")
     named.add_argument("--policy", type=Path, metavar="FILE", help="the router's policy.toml, which names the executor")
     parser.add_argument("--class", dest="class_name", metavar="NAME", help="class to ask as (default the policy's)")
-    parser.add_argument("--rows", type=_row_counts, metavar="A,B", help="row counts (default 1, 2, 4 … to the largest)")
+    parser.add_argument(
+        "--rows", type=command_line.row_counts, metavar="A,B", help="row counts (default 1, 2, 4 … to the largest)"
+    )
     parser.add_argument(
         "--inputs",
         type=Path,
@@ -334,8 +336,3 @@ def _parser() -> argparse.ArgumentParser:
         help="of inputs and of the times of requests under load (default %(default)s)",
     )
     return parser
-
-
-def _row_counts(word: str) -> list[int]:
-    count = command_line.whole_number(1)
-    return sorted({count(part) for part in word.split(",")})
