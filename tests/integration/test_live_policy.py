@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 from priority_router.runtime.policy_watch import WATCH_ENV
 from support.clients import Call, Reply
-from support.fleet import MODES, Fleet, eventually, fleet
-from support.models import BULK, INTERACTIVE, LEARNED, Executor, Router
+from support.fleet import FILLER, MODES, Fleet, eventually, fleet, held_up
+from support.models import BULK, INTERACTIVE, Executor, Router
 
 WITHIN_SECONDS = 10.0
 """Ten times what a change takes to be in force."""
-
-FILLER = {"name": "filler", "level": 1}
-"""Most urgent: it takes the place that the router may send ahead into Triton's queue."""
 
 CLASSES = (FILLER, {"name": INTERACTIVE, "level": 1}, {"name": BULK, "level": 2})
 
@@ -62,23 +59,6 @@ def reloads(system: Fleet, router: str) -> float:
     return system.metric("policy_reloads_total", router)
 
 
-@contextlib.contextmanager
-def held_up(system: Fleet, router: str) -> Iterator[list[Future[Reply]]]:
-    """While the block lasts the executor is busy, and what the router has sent ahead is not one of the test's."""
-    record = system.records["one_row"]
-    filler = Call(tag=0, traffic_class="filler")
-    for _ in range(LEARNED):
-        assert system.client.infer(router, filler).ok
-    system.rests(router)
-    record.forget()
-    with record.shut():
-        futures = [system.client.send(router, filler)]
-        eventually(lambda: record.held() == 1)
-        futures.append(system.client.send(router, filler))
-        eventually(lambda: system.metric("in_flight_rows", router) == 2)
-        yield futures
-
-
 def queue(system: Fleet, router: str, futures: list[Future[Reply]], calls: Sequence[Call]) -> None:
     """The calls arrive in this order."""
     for call in calls:
@@ -90,7 +70,7 @@ def takes_effect(system: Fleet, router: str) -> bool:
     """The law: who waits is served by the levels of the changed file, and everybody is answered once."""
     record, before = system.records["one_row"], reloads(system, router)
     calls = [Call(tag=tag, traffic_class=INTERACTIVE if tag < 4 else BULK) for tag in range(1, 7)]
-    with held_up(system, router) as futures:
+    with held_up(system, router, ONE_ROW.name) as futures:
         queue(system, router, futures, calls)
         path = policy_of(system, router)
         other = {"level = 1": "level = 2", "level = 2": "level = 1"}
@@ -119,7 +99,7 @@ def test_a_class_that_is_gone_leaves_its_requests_in_the_default_class_and_a_new
     record, before = system.records["one_row"], reloads(system, "classes")
     new = Call(tag=9, traffic_class="new")
     assert "unknown" in system.client.infer("classes", new).message
-    with held_up(system, "classes") as futures:
+    with held_up(system, "classes", ONE_ROW.name) as futures:
         queue(
             system,
             "classes",

@@ -3,20 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 
 import pytest
-from support.clients import Call, Reply
-from support.fleet import MODES, Fleet, eventually, fleet
+from support.clients import Call
+from support.fleet import FILLER, MODES, Fleet, eventually, fleet, held_up
 from support.models import BULK, INTERACTIVE, Executor, Router
-
-LEARNED = 15
-"""Calls from which the router knows how long the executor takes, whatever it took before."""
-
-FILLER = {"name": "filler", "level": 1}
-"""Most urgent: it takes the place that the router may send ahead into Triton's queue."""
 
 ONE_ROW = Executor("one_row", max_batch_size=1, batch_seconds=0.02)
 
@@ -50,30 +42,13 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield made
 
 
-@contextlib.contextmanager
-def held_up(system: Fleet, router: str) -> Iterator[list[Future[Reply]]]:
-    """While the block lasts the executor is busy, and what the router has sent ahead is not one of the test's."""
-    record = system.records["one_row"]
-    filler = Call(tag=0, traffic_class="filler")
-    for _ in range(LEARNED):  # so that it binds late: nothing more goes ahead
-        assert system.client.infer(router, filler).ok
-    system.rests(router)
-    record.forget()
-    with record.shut():
-        futures = [system.client.send(router, filler)]
-        eventually(lambda: record.held() == 1)
-        futures.append(system.client.send(router, filler))
-        eventually(lambda: system.metric("in_flight_rows", router) == 2)
-        yield futures
-
-
 def served(system: Fleet, router: str, calls: Sequence[Call], *, at_once: bool = False) -> list[int]:
     """Tags of the calls in the order in which they ran, when all had arrived before the first began.
 
     They arrive in this order, or, ``at_once``, in any.
     """
     record = system.records["one_row"]
-    with held_up(system, router) as futures:
+    with held_up(system, router, ONE_ROW.name) as futures:
         for count, call in enumerate(calls, start=3):
             futures.append(system.client.send(router, call))
             if not at_once or count == len(calls) + 2:
@@ -155,7 +130,7 @@ def test_without_the_key_it_gets_what_is_left(system: Fleet) -> None:
 
 def kept(system: Fleet, router: str) -> int:
     """How many of five requests of bulk work, of 24 bytes each, wait while the executor is busy."""
-    with held_up(system, router) as futures:
+    with held_up(system, router, ONE_ROW.name) as futures:
         bulk = [system.client.send(router, Call(tag=tag, traffic_class=BULK)) for tag in range(1, 6)]
         eventually(lambda: system.held(router) + sum(future.done() for future in bulk) == 7)
         waiting = system.metric("queue_bytes", router, **{"class": BULK})

@@ -10,9 +10,9 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 
 import pytest
-from integration.test_policies import ONE_ROW, classes, held_up, served
+from integration.test_policies import ONE_ROW, classes, served
 from support.clients import Call
-from support.fleet import MODES, Fleet, eventually, fleet
+from support.fleet import MODES, Fleet, eventually, fleet, held_up
 from support.models import BULK, INTERACTIVE, Executor, Router
 
 FAIR: dict[str, object] = {"fair_by": "tenant"}
@@ -158,7 +158,7 @@ class TestHeader:
 
     def order(self, system: Fleet, sent: list[tuple[int, dict[str, str], dict[str, str]]]) -> list[int]:
         """Tags in the order in which they ran, when all waited."""
-        with held_up(system, "fair_by_header") as futures:
+        with held_up(system, "fair_by_header", ONE_ROW.name) as futures:
             for count, (tag, headers, parameters) in enumerate(sent, start=3):
                 futures.append(system.client._pool.submit(self.ask, system, tag, headers, parameters))  # type: ignore[arg-type]
                 eventually(lambda: system.held("fair_by_header") == count)  # noqa: B023 - called in this round

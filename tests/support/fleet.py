@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from support import clients, models
 from support.server import running
 
 MODES = ("levels", "plain")
+FILLER = {"name": "filler", "level": 1}
+"""A class, most urgent: it takes the place that the router may send ahead into Triton's queue."""
 PATIENCE_SECONDS = 120.0
 """How long a test waits for something that normally takes milliseconds, or a second."""
 
@@ -109,3 +112,29 @@ def eventually(what: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
     while not what():
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def held_up(system: Fleet, router: str, executor: str) -> Iterator[list[Future[clients.Reply]]]:
+    """While the block lasts the executor is busy, and what the router has sent ahead is not one of the test's.
+
+    Args:
+        system: where they are.
+        router: with the class `FILLER`.
+        executor: its executor, of one row.
+
+    Yields:
+        the calls that fill it.
+    """
+    record = system.records[executor]
+    filler = clients.Call(tag=0, traffic_class="filler")
+    for _ in range(models.LEARNED):  # so that it binds late: nothing more goes ahead
+        assert system.client.infer(router, filler).ok
+    system.rests(router)
+    record.forget()
+    with record.shut():
+        futures = [system.client.send(router, filler)]
+        eventually(lambda: record.held() == 1)
+        futures.append(system.client.send(router, filler))
+        eventually(lambda: system.metric("in_flight_rows", router) == 2)
+        yield futures
