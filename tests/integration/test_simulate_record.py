@@ -74,7 +74,7 @@ def test_beside_other_traffic_it_refuses_and_watches(server, tmp_path):
         (["--executor", "nobody"], "nobody"),
         (["--class", "nobody"], "nobody"),
         (["--metrics-url", "http://127.0.0.1:1/metrics"], "--metrics-url"),
-        (["--inputs", "/nowhere.npz"], "--inputs"),
+        (["--input-data", "/nowhere.json"], "--input-data"),
         (["--rows", "5"], "--rows 5"),
     ],
 )

@@ -14,23 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from priority_router.ops.data_types import ITEM_BYTES
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-TYPES: Mapping[str, int] = {
-    "BOOL": 1,
-    "UINT8": 1,
-    "UINT16": 2,
-    "UINT32": 4,
-    "UINT64": 8,
-    "INT8": 1,
-    "INT16": 2,
-    "INT32": 4,
-    "INT64": 8,
-    "FP16": 2,
-    "FP32": 4,
-    "FP64": 8,
-    "BYTES": 4,
-}
+TYPES = {name: length for name, length in ITEM_BYTES.items() if name != "BF16"}
 """Data type of the protocol to the bytes of one element, of BYTES those of an empty one."""
 
 REPLY_SECONDS = 60.0

@@ -52,13 +52,7 @@ def fitted(scenario: Scenario, shipped: bool, models: Models) -> tuple[Scenario,
 
 
 def _payloads(models: Models, known: Facts) -> Payloads:
-    if models.input_data is None:
-        return model_inputs.random(known.inputs, known.batched, models.seed)
-    try:
-        text = models.input_data.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"--input-data {models.input_data}: cannot be read: {error}") from None
-    return model_inputs.parse(text, str(models.input_data), known.inputs, known.batched)
+    return model_inputs.chosen(known.inputs, known.batched, models.input_data, models.seed)
 
 
 def _of_capacity(

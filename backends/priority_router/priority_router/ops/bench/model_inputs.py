@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs for a model of one's own: from a file in perf_analyzer's ``--input-data`` form, or random by type and shape.
 
-Law: values in, arrays out; nothing is sent here.
+Law: values or a file in, arrays out; nothing is sent here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -104,6 +105,21 @@ def of_config(config: Mapping[str, Any]) -> list[Input]:
         for entry in config.get("input", ())
         if entry["name"] != CLASS_TENSOR
     ]
+
+
+def chosen(inputs: Sequence[Input], batched: bool, file: Path | None, seed: int) -> Inputs:
+    """What ``--input-data`` names; random inputs where it is left out.
+
+    Raises:
+        InputError: the file cannot be read or used, or an input has a type without random values.
+    """
+    if file is None:
+        return random(inputs, batched, seed)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--input-data {file}: cannot be read: {error}") from None
+    return parse(text, str(file), inputs, batched)
 
 
 def random(inputs: Sequence[Input], batched: bool, seed: int) -> Inputs:

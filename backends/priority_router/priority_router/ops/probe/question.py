@@ -15,24 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from priority_router.interface import CLASS_PARAMETER, CLASS_TENSOR, PROBE_PARAMETER
-
-_ITEM_BYTES: Final = {
-    "BOOL": 1,
-    "UINT8": 1,
-    "UINT16": 2,
-    "UINT32": 4,
-    "UINT64": 8,
-    "INT8": 1,
-    "INT16": 2,
-    "INT32": 4,
-    "INT64": 8,
-    "FP16": 2,
-    "BF16": 2,
-    "FP32": 4,
-    "FP64": 8,
-    "BYTES": 4,  # a text's length, before it
-}
-
+from priority_router.ops.data_types import ITEM_BYTES
 
 _CLASS_ENTRY: Final = (CLASS_TENSOR, "TYPE_STRING")
 
@@ -60,9 +43,9 @@ class ZeroTensor:
     @property
     def raw(self) -> bytes:
         """The tensor in the protocol's binary form."""
-        item = bytes(_ITEM_BYTES[self.datatype])
+        item = bytes(ITEM_BYTES[self.datatype])
         if self.datatype == "BYTES":
-            item = len(self.text).to_bytes(_ITEM_BYTES["BYTES"], "little") + self.text
+            item = len(self.text).to_bytes(ITEM_BYTES["BYTES"], "little") + self.text
         return item * math.prod(self.shape)
 
 
@@ -116,7 +99,7 @@ def row_bytes(entries: Iterable[Mapping[str, Any]]) -> int:
     for entry in entries:
         with contextlib.suppress(Unanswerable):
             made = _zeros(entry, ())
-            total += _ITEM_BYTES[made.datatype] * math.prod(made.shape)
+            total += ITEM_BYTES[made.datatype] * math.prod(made.shape)
     return total
 
 
@@ -167,6 +150,6 @@ def _zeros(entry: Mapping[str, Any], batch: tuple[int, ...]) -> ZeroTensor:
 
 
 def _filled(entry: Mapping[str, Any], datatype: str, shape: Iterable[Any]) -> ZeroTensor:
-    if datatype not in _ITEM_BYTES:
+    if datatype not in ITEM_BYTES:
         raise Unanswerable(f"input {entry.get('name')} has type {datatype or 'unknown'}, which probe cannot fill")
     return ZeroTensor(str(entry["name"]), datatype, tuple(max(1, int(length)) for length in shape))

@@ -12,6 +12,7 @@ from priority_router.config import EVERY_OTHER, ClassSource, RouterPolicy, Sourc
 from priority_router.core.values import MICROSECOND, FairBy, Order, TimeoutAction, TrafficClass
 from priority_router.core.worst_case import longest_flight
 from priority_router.interface import CLASS_TENSOR
+from priority_router.ops.data_types import ITEM_BYTES
 from priority_router.ops.rules.catalogue import promises as rules
 from priority_router.ops.rules.configs import in_policy, joined, number, policy_file, tensors
 from priority_router.ops.rules.finding import Finding, Rule
@@ -22,23 +23,6 @@ _LEAST_LEFT: Final = 0.1
 
 _TIMEOUT: Final = 1_000_000
 """Microseconds to begin with where a timeout must be written."""
-
-_BYTES: Final = {
-    "TYPE_BOOL": 1,
-    "TYPE_UINT8": 1,
-    "TYPE_INT8": 1,
-    "TYPE_UINT16": 2,
-    "TYPE_INT16": 2,
-    "TYPE_FP16": 2,
-    "TYPE_BF16": 2,
-    "TYPE_UINT32": 4,
-    "TYPE_INT32": 4,
-    "TYPE_FP32": 4,
-    "TYPE_UINT64": 8,
-    "TYPE_INT64": 8,
-    "TYPE_FP64": 8,
-}
-"""Of one element; texts have any length."""
 
 
 def check(router: Model, policy: RouterPolicy, recorded: Recorded | None) -> Iterator[Finding]:
@@ -302,7 +286,7 @@ def _bytes(router: Model, policy: RouterPolicy) -> Iterator[Finding]:
     rows = max(1, number(router.config, "max_batch_size"))
     inputs = [tensor for name, tensor in tensors(router, "input").items() if name != CLASS_TENSOR]
     least = rows * sum(
-        _BYTES.get(tensor.data_type, 0) * math.prod(max(1, length) for length in tensor.dims)
+        ITEM_BYTES.get(tensor.data_type.removeprefix("TYPE_"), 0) * math.prod(max(1, length) for length in tensor.dims)
         for tensor in inputs
         if not tensor.optional
     )

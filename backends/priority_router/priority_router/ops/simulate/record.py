@@ -26,7 +26,7 @@ from priority_router.config import load_policy
 from priority_router.core.values import SECOND
 from priority_router.errors import SetupError
 from priority_router.ops import command_line, result_file
-from priority_router.ops.probe.question import Unanswerable, zero_inputs
+from priority_router.ops.bench import model_inputs
 from priority_router.ops.simulate import asking, profile
 from priority_router.ops.simulate.executor import ExecutorShape
 from priority_router.ops.simulate.observed import Alone, Counters, Loaded, Page, Recording
@@ -61,22 +61,6 @@ LOAD: Final = 1.05
 MOST_PER_SECOND: Final = 1000.0
 """Requests under load; more would measure this client and the server's front end."""
 
-_KINDS: Final = {
-    "BOOL": np.bool_,
-    "UINT8": np.uint8,
-    "UINT16": np.uint16,
-    "UINT32": np.uint32,
-    "UINT64": np.uint64,
-    "INT8": np.int8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "FP16": np.float16,
-    "FP32": np.float32,
-    "FP64": np.float64,
-    "BYTES": np.object_,
-}
-
 
 def main(words: Sequence[str]) -> int:
     """Records and writes.
@@ -108,9 +92,11 @@ def main(words: Sequence[str]) -> int:
                 recording.loads.append(Loaded((), server.counters(executor).since(before)))
             how = "watched: the executor's counters under the traffic of others"
         else:
-            payloads = _Payloads(configs[options.model], options.inputs, options.seed)
+            config = configs[options.model]
+            batched = int(config.get("max_batch_size", 0)) > 0
+            inputs = model_inputs.chosen(model_inputs.of_config(config), batched, options.input_data, options.seed)
             questions = {
-                rows: asking.Question(options.model, payloads.of(rows), options.class_name, payloads.batched)
+                rows: asking.Question(options.model, inputs(rows)[0], options.class_name, batched)
                 for rows in {1, *(options.rows or powers_of_two(shape.max_batch_size))}
             }
             _warm_up(server, list(questions.values()))
@@ -147,51 +133,6 @@ def main(words: Sequence[str]) -> int:
         print(f"{count:4}  {seen:10}  {float(np.median(times)) / 1e3:10.3f}")
     print(f"\n{result_file.shown(target)}: written; use: priority-router simulate --profile {target} --policy …")
     return 0
-
-
-class _Payloads:
-    """Inputs of any row count: random by type and shape, or the first row of each array of a file, over and over."""
-
-    def __init__(self, config: Mapping[str, Any], file: Path | None, seed: int) -> None:
-        self.batched = int(config.get("max_batch_size", 0)) > 0
-        self._random = np.random.default_rng(seed)
-        self._given = _given(file) if file is not None else None
-        try:
-            self._inputs = zero_inputs(config)
-        except Unanswerable as error:
-            raise SetupError(f"{error}; give its inputs with --inputs FILE.npz") from error
-
-    def of(self, rows: int) -> asking.Inputs:
-        """Inputs of so many rows."""
-        if self._given is not None:
-            if not self.batched:
-                return self._given
-            return {name: np.repeat(array[:1], rows, axis=0) for name, array in self._given.items()}
-        made = {}
-        for tensor in self._inputs:
-            shape = (rows, *tensor.shape[1:]) if self.batched else tensor.shape
-            kind = _KINDS.get(tensor.datatype)
-            if kind is None:
-                raise SetupError(f"input {tensor.name} has type {tensor.datatype}; give it with --inputs FILE.npz")
-            if kind is np.object_:
-                made[tensor.name] = np.full(shape, b"", dtype=object)
-            elif issubclass(kind, np.floating):
-                made[tensor.name] = self._random.random(shape).astype(kind)
-            else:
-                # Larger ones may be no token, no index and no label of the model.
-                made[tensor.name] = self._random.integers(0, 2, shape).astype(kind)
-        return made
-
-
-def _given(file: Path) -> dict[str, Any]:
-    try:
-        with np.load(file, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
-    except (OSError, ValueError) as error:
-        raise SetupError(f"--inputs {file}: {error}; write it with numpy.savez(FILE, INPUT=array, …)") from error
-    if not arrays:
-        raise SetupError(f"--inputs {file}: no array in it; write it with numpy.savez(FILE, INPUT=array, …)")
-    return arrays
 
 
 def _warm_up(server: asking.Server, questions: Sequence[asking.Question]) -> None:
@@ -314,11 +255,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rows", type=command_line.row_counts, metavar="A,B", help="row counts (default 1, 2, 4 … to the largest)"
     )
     parser.add_argument(
-        "--inputs",
-        type=Path,
-        metavar="FILE.npz",
-        help="arrays by the inputs' names, whose first row is sent over and over (default random values, 0 or 1 for "
-        "integers)",
+        "--input-data", type=Path, metavar="FILE", help="requests, in perf_analyzer's form (default: random ones)"
     )
     parser.add_argument("--watch", action="store_true", help="send nothing: read the executor's counters only")
     parser.add_argument(
