@@ -38,6 +38,7 @@ SERVER_SIDE = sorted(
         PACKAGE / "ops/command_line.py",
         PACKAGE / "ops/install.py",
         PACKAGE / "ops/assets.py",
+        PACKAGE / "ops/data_types.py",
         PACKAGE / "ops/sweep.py",
     ]
 )

@@ -10,9 +10,11 @@ import pytest
 from priority_router.control import ControlDirectory, RouterChannel
 from priority_router.errors import Outcome
 from priority_router.hooks import HookCounts
+from priority_router.runtime.audit import Received
 from priority_router.runtime.export import Exporter
 from priority_router.runtime.housekeeping import Housekeeping, Sources
 from priority_router.runtime.metrics import Tally
+from priority_router.runtime.work import Job
 
 from .harness import Bench, policy
 
@@ -36,12 +38,23 @@ class House(Bench):
 
     def furnish(self, hooks: Any = None, watched: bool = True, channel: RouterChannel | None = None) -> House:
         self.tally = Tally(["online", "bulk"])
-        self.received = 0
+        self.received = Received()
         self.levels_sent = 0
-        sources = Sources([self.tally], dict, lambda: self.received, lambda: self.levels_sent)
+        sources = Sources([self.tally], dict, self.received, lambda: self.levels_sent)
         exporter = Exporter(self.triton, "router")
         self.house = Housekeeping(self.driver, sources, exporter, hooks, watched, channel, self.clock, self.log)
         return self
+
+    def submit(self, *jobs: Job) -> None:
+        self.received.begun += len(jobs)
+        super().submit(*jobs)
+        self.received.ended += len(jobs)
+
+    def counts_one(self, class_name: str | None = "online", outcome: Outcome = Outcome.SUCCESS) -> None:
+        """A reply thread is done with a reply."""
+        self.tally.begun += 1
+        self.tally.count(class_name, outcome, None, None)
+        self.tally.ended += 1
 
     def read(self, sample: str) -> float:
         return self.triton.page.read(sample)
@@ -54,7 +67,7 @@ SUCCESS = 'priority_router_requests_total{class="online",model="router",outcome=
 def test_metrics_are_flushed_at_most_twice_a_second() -> None:
     house = House(policy()).furnish()
     for round_number in range(1, 21):
-        house.tally.count("online", Outcome.SUCCESS, None, None)
+        house.counts_one()
         house.clock.pass_ms(100)
         house.house.step()
         assert house.read(SUCCESS) == round_number - round_number % 5
@@ -94,14 +107,12 @@ def test_a_drain_is_reported_when_every_reply_has_left(tmp_path: Path) -> None:
     control = ControlDirectory(tmp_path / "control")
     house = House(policy(size=1)).furnish(channel=RouterChannel(control.path, "router"))
     jobs = [house.job(), house.job("bulk")]
-    house.received = len(jobs)
     house.submit(*jobs)
     house.house.step()
     control.order_drain()
     house.house.step()
     assert control.undrained() == ["router"]
     house.submit(house.job())
-    house.received += 1
     assert house.answers[-1].error is not None
     done = 0
     while done < len(house.calls):
@@ -110,7 +121,7 @@ def test_a_drain_is_reported_when_every_reply_has_left(tmp_path: Path) -> None:
     house.house.step()
     assert control.undrained() == ["router"], "decided is not yet sent"
     for job, error in house.answers:
-        house.tally.count(job.class_name, Outcome.SUCCESS if error is None else error.outcome, None, None)
+        house.counts_one(job.class_name, Outcome.SUCCESS if error is None else error.outcome)
     house.house.step()
     assert control.undrained() == []
 
@@ -128,7 +139,7 @@ def test_closing_sends_the_last_numbers_and_signs_off(tmp_path: Path) -> None:
     control = ControlDirectory(tmp_path / "control")
     hooks = Counters(0, 0, 0)
     house = House(policy()).furnish(hooks, channel=RouterChannel(control.path, "router"))
-    house.tally.count("online", Outcome.SUCCESS, None, None)
+    house.counts_one()
     house.house.close()
     assert house.read(SUCCESS) == 1
     assert hooks.closed
@@ -166,7 +177,7 @@ def test_closing_goes_on_when_one_part_of_it_fails(
 def test_closing_does_not_wait_for_a_server_that_does_not_answer(tmp_path: Path) -> None:
     control = ControlDirectory(tmp_path / "control")
     house = House(policy()).furnish(channel=RouterChannel(control.path, "router"))
-    house.tally.count("online", Outcome.SUCCESS, None, None)
+    house.counts_one()
     house.house.close(server_answers=False)
     assert house.triton.page[SUCCESS].calls == 0
     assert control.undrained() == []
@@ -190,7 +201,7 @@ def test_a_look_that_fails_does_not_keep_the_numbers_back(monkeypatch: pytest.Mo
     house = House(policy()).furnish(Counters(0, 0, 0))
     monkeypatch.setattr(house.house, "_look_for_drain", failing)
     monkeypatch.setattr(house.house, "_look_at_hooks", failing)
-    house.tally.count("online", Outcome.SUCCESS, None, None)
+    house.counts_one()
     house.clock.pass_ms(600)
     house.house.step()
     assert house.read(SUCCESS) == 1

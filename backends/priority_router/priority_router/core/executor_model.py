@@ -176,6 +176,11 @@ class ExecutorModel:
             self._lead.observe_ahead(flight.freed - flight.called, took, flight.estimate)
         self.times.learn(flight.dispatch.signature, flight.dispatch.rows, took)
 
+    @property
+    def requests(self) -> set[int]:
+        """Ids of the requests with rows in flight."""
+        return {part.request_id for flight in self.flights.values() for part in flight.dispatch.parts}
+
     def oldest(self) -> Flight | None:
         """The flight that was sent first."""
         return next(iter(self.flights.values()), None)

@@ -203,6 +203,12 @@ class Scheduler:
         return len(self._entries) + len(self._finished)
 
     @property
+    def accounted_for(self) -> int:
+        """Requests that wait, and those whose last row is sent and whose rows are in flight: all, if none was lost."""
+        sent = (self._entries.get(request_id) for request_id in self._executor.requests)
+        return len(self._lanes) + sum(entry is not None and not entry.unsent for entry in sent)
+
+    @property
     def rows_in_flight(self) -> int:
         """Rows sent to the executor and not answered yet, those written off not counted."""
         return sum(flight.dispatch.rows for flight in self._executor.flights.values())

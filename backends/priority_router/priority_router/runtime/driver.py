@@ -46,6 +46,8 @@ class Observed:
         over_budget: per class under such a budget, dispatches predicted to exceed it.
         hand_over: from decisions to executor calls.
         predicted_waits: of each class with ``reject_predicted_late``.
+        held: requests that wait or are in flight, as the scheduler has them, or whose answer a cancel check holds up.
+        handed_on: answers handed out so far.
     """
 
     waiting: dict[str, int]
@@ -58,6 +60,8 @@ class Observed:
     waiting_bytes: dict[str, int] = field(default_factory=dict)
     hand_over: Counted = Counted()  # noqa: RUF009 - a tuple
     predicted_waits: dict[str, PredictedWaits] = field(default_factory=dict)
+    held: int = 0
+    handed_on: int = 0
 
 
 class Driver:
@@ -104,6 +108,8 @@ class Driver:
         self._waiting: dict[str, OrderedDict[int, Job]] = {c.name: OrderedDict() for c in policy.classes}
         self._full: set[str] = set()
         self._draining = False
+        self._held_up = 0
+        self._handed_on = 0
         self._hand_over = HandOver()
         self.alarm = Alarm(clock)
         self.on_send: Callable[[int], None] = _nothing
@@ -237,7 +243,8 @@ class Driver:
                 job.polling = False
                 held, job.held_answer = job.held_answer, None
                 if held is not None:
-                    self._answer(held)
+                    self._held_up -= 1
+                    self._hand_on(held)
             if cancelled:
                 self._hand_out(self._tell(lambda now: self._cancel(cancelled, now)))
 
@@ -269,6 +276,8 @@ class Driver:
                 waiting_bytes=dict(scheduler.waiting_bytes),
                 hand_over=self._hand_over.read(),
                 predicted_waits={name: replace(waits) for name, waits in scheduler.predicted_waits.items()},
+                held=scheduler.accounted_for + self._held_up,
+                handed_on=self._handed_on,
             )
 
     # With the lock held.
@@ -333,8 +342,13 @@ class Driver:
         answer = Answer(job, error)
         if job.polling:
             job.held_answer = answer
+            self._held_up += 1
         else:
-            self._answer(answer)
+            self._hand_on(answer)
+
+    def _hand_on(self, answer: Answer) -> None:
+        self._answer(answer)
+        self._handed_on += 1
 
     def _start_over(self, error: Exception) -> None:
         """After a fault of the scheduler: answers everything it held, and goes on with a new one."""

@@ -14,6 +14,7 @@ from typing import Final
 from priority_router.control import DRAIN_POLL_SECONDS, RouterChannel
 from priority_router.core.values import MILLISECOND
 from priority_router.hooks import HookCounters, HookCounts
+from priority_router.runtime.audit import Audit, Received
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.export import Exporter
 from priority_router.runtime.log import Log
@@ -31,14 +32,14 @@ class Sources:
     Attributes:
         tallies: one per thread that answers requests.
         counters: reads the families without labels.
-        received: requests taken in.
+        received: as ``execute`` counts it.
         levels_sent: executor calls that asked for a level.
         capped: requests that asked for more than their tenant may, as the intake counts them.
     """
 
     tallies: Sequence[Tally]
     counters: Callable[[], Mapping[Family, float]]
-    received: Callable[[], int]
+    received: Received
     levels_sent: Callable[[], int]
     capped: Callable[[], Mapping[tuple[str, str], int]] = dict
 
@@ -74,6 +75,7 @@ class Housekeeping:
         self._exporter = exporter
         self._hooks = hooks
         self._hooks_before = hooks.read() if hooks is not None else None
+        self._audit = Audit(sources.received, sources.tallies, log)
         self._watch = HookWatch() if watched and hooks is not None else None
         self._channel = channel
         self._clock = clock
@@ -136,7 +138,7 @@ class Housekeeping:
             self._drained = True
 
     def _unanswered(self) -> int:
-        return self._sources.received() - sum(tally.answered for tally in self._sources.tallies)
+        return self._sources.received.begun - sum(tally.answered for tally in self._sources.tallies)
 
     def _look_at_hooks(self, now: int) -> None:
         if self._watch is None or self._hooks is None:
@@ -154,11 +156,12 @@ class Housekeeping:
     def _readings(self) -> Readings:
         return Readings(
             tallies=self._sources.tallies,
-            observed=self._driver.observe(),
+            observed=self._audit.look(self._driver.observe),
             counters=self._sources.counters(),
             hooks=self._hook_counts(),
             hook_working=self._watch.working if self._watch is not None else {},
             capped=self._sources.capped(),
+            unaccounted=self._audit.unaccounted,
         )
 
     def _hook_counts(self) -> HookCounts | None:

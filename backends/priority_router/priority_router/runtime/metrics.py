@@ -49,16 +49,20 @@ class Tally:
     """What one reply thread has counted.
 
     Attributes:
-        answered: replies it was done with.
+        begun: replies it has taken up.
+        ended: of them, those it is through with.
+        answered: of them, those that were counted.
         failed_sends: of them, those that Triton did not take.
         outcomes: per class label and outcome.
         queue: time from ``execute`` to the first exec, per class label.
         executor: time between exec and return, per class label.
     """
 
-    __slots__ = ("answered", "executor", "failed_sends", "outcomes", "queue")
+    __slots__ = ("answered", "begun", "ended", "executor", "failed_sends", "outcomes", "queue")
 
     def __init__(self, classes: Sequence[str]) -> None:
+        self.begun = 0
+        self.ended = 0
         self.answered = 0
         self.failed_sends = 0
         self.outcomes: dict[tuple[str, Outcome], int] = {}
@@ -143,6 +147,9 @@ PREDICTED_COUNT: Final = _counter("predicted_wait_seconds_count", "How many thos
 ACTUAL_SUM: Final = _counter("actual_wait_seconds_sum", "What they waited in truth, from arrival to start")
 DISPATCHES: Final = _counter("dispatches_total", "Executor calls")
 DISPATCHED_ROWS: Final = _counter("dispatched_rows_total", "Rows sent to the executor")
+UNACCOUNTED: Final = _gauge(
+    "unaccounted_requests", "Requests received that neither wait, nor are in flight, nor ended: 0, or some were lost"
+)
 WRITTEN_OFF: Final = _gauge("lost_dispatches", "Executor calls given up whose answer has not come")
 LATE_ANSWERS: Final = _counter("late_answers_total", "Answers that came after their executor call was given up")
 LATENESS_WORST: Final = _gauge(
@@ -213,6 +220,7 @@ class Readings:
         hooks: what the hooks did since this router was loaded; None without hooks.
         hook_working: per hook that this router relies on.
         capped: requests that asked for more than a tenant may, by name of the rule and what became of them.
+        unaccounted: requests that ``audit`` finds nowhere.
     """
 
     tallies: Sequence[Tally]
@@ -221,6 +229,7 @@ class Readings:
     hooks: HookCounts | None = None
     hook_working: Mapping[str, bool] = field(default_factory=dict)
     capped: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    unaccounted: int = 0
 
 
 def samples(readings: Readings) -> Iterator[Sample]:
@@ -266,6 +275,7 @@ def samples(readings: Readings) -> Iterator[Sample]:
         yield Sample(PREDICTED_COUNT, (own,), waits.requests)
         yield Sample(ACTUAL_SUM, (own,), waits.actual / _SECOND)
     yield Sample(IN_FLIGHT_ROWS, (), observed.rows_in_flight)
+    yield Sample(UNACCOUNTED, (), readings.unaccounted)
     yield Sample(WRITTEN_OFF, (), observed.written_off)
     yield Sample(LATE_ANSWERS, (), observed.late_answers)
     yield Sample(FAILED_SENDS, (), sum(tally.failed_sends for tally in tallies))

@@ -45,6 +45,13 @@ class Replies:
         if isinstance(answer, Alive):
             answer.sender.send(self._pb.InferenceResponse([]), self._final)
             return
+        tally.begun += 1
+        try:
+            self._answer(answer, tally)
+        finally:
+            tally.ended += 1
+
+    def _answer(self, answer: Answer, tally: Tally) -> None:
         job, error = answer
         size = 0
         try:
@@ -86,7 +93,9 @@ class Replies:
 
     def without_sender(self, error: RequestError, tally: Tally) -> Any:
         """The response to a request that ``execute`` itself must hand back, counted as answered."""
+        tally.begun += 1
         tally.count(None, error.outcome, None, None)
+        tally.ended += 1
         return self._refusal(error)
 
     def _refusal(self, error: RequestError) -> Any:

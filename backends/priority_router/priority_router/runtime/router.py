@@ -26,6 +26,7 @@ from priority_router.control import (
 from priority_router.errors import InternalFault, RequestError
 from priority_router.hooks import HookCounters
 from priority_router.runtime import liveness, metrics, threads
+from priority_router.runtime.audit import Received
 from priority_router.runtime.cancels import Cancels
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.executor import Executor
@@ -92,7 +93,7 @@ class Router:
         self._log = log = Log(pb.Logger, surroundings.model)
         self._guard_active = surroundings.guard_active
         self._server_restarts = surroundings.server_restarts
-        self._received = 0
+        self._received = Received()
         self._lateness = metrics.Lateness()
         self._calls: threads.Crew[Call] = threads.Crew("executor call", log)
         self._answers: threads.Crew[Answer | Alive] = threads.Crew("reply", log)
@@ -111,7 +112,7 @@ class Router:
         sources = Sources(
             [*tallies, self._returned],
             self._counters,
-            lambda: self._received,
+            self._received,
             lambda: self._executor.levels_sent,
             lambda: dict(self._intake.capped),
         )
@@ -160,7 +161,7 @@ class Router:
                 if liveness.asked(request):
                     self._answers.put(Alive(job.sender))
                     continue
-                self._received += 1
+                self._received.begun += 1
                 self._intake.fill(job, request)
                 jobs.append(job)
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
@@ -168,12 +169,14 @@ class Router:
                 if job is not None:
                     self._answers.put(Answer(job, error))
                 else:
-                    self._received += 1
+                    self._received.begun += 1
                     returned[index] = self._replies.without_sender(error, self._returned)
+                self._received.turned_away += 1
         if jobs:
             # They are the driver's now, also when it fails on its way out: it gives up calls without an answer.
             with self._log.caught("submitting requests failed"):
                 self._driver.submit(jobs)
+        self._received.ended = self._received.begun
         return [returned.get(index) for index in range(len(requests))] if returned else None
 
     def close(self) -> None:
