@@ -121,7 +121,13 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
         assert set(latency) == set(QUANTILES)
         assert all(set(spread) == SPREAD for spread in latency.values())
         assert latency["p50_ms"]["median"] > 50
-    assert [(aim["arm"], len(aim["values"])) for aim in document["aims"] if aim["decisive"]] == [("router", 1)] * 3
+    assert [(aim["arm"], len(aim["values"])) for aim in document["aims"] if aim["decisive"]] == [("router", 1)] * 5
+    # The executor slept 50 ms for each batch, so no request of the oracle's took less.
+    assert document["oracle"]["classes"][ONLINE]["latency"]["p50_ms"]["median"] > 50
+    [ideal] = document["oracle"]["rounds"]
+    assert {name: sum(one["outcomes"].values()) for name, one in ideal["classes"].items()} == {
+        name: np.count_nonzero(counted == index) for index, name in enumerate((ONLINE, BACKGROUND))
+    }
     printed = capsys.readouterr()
     assert "router-plain" in printed.out
     assert str(target) in printed.out

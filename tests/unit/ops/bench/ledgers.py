@@ -53,6 +53,8 @@ def summary(busy=0.9, late_p99_ms=0.1, failures=(), **classes):
         client_cpu=0.1,
         connections=5,
         failures=list(failures),
+        batches={"4": 10},
+        execution_ms={"4": 50.0},
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from priority_router.config import parse_policy
-from priority_router.ops.bench.aims import ALL, Metric, step_name
+from priority_router.ops.bench.aims import ALL, ORACLE, Metric, step_name
 from priority_router.ops.bench.arms import (
     ARMS,
     EXECUTOR,
@@ -39,7 +39,8 @@ def test_aims_speak_of_arms_and_classes_that_exist(scenario):
         assert set(aim.arms) <= set(scenario.arms)
         metrics = [metric for metric in (aim.metric, aim.base) if isinstance(metric, Metric)]
         assert {metric.class_name for metric in metrics} <= names
-        assert {metric.arm for metric in metrics} <= {"", *scenario.arms}
+        assert {metric.arm for metric in metrics} <= {"", ORACLE, *scenario.arms}
+        assert not (scenario.in_flight and ORACLE in {metric.arm for metric in metrics})
 
 
 def test_the_floor_is_half_a_batch_and_ones_own():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from priority_router.ops.bench.stats import RoundSummary, Spread
+from priority_router.ops.simulate.run import ORACLE as ORACLE
 
 ALL: Final = "*"
 """In place of a class name: rows of all classes together."""
@@ -22,7 +23,7 @@ ROUTER_ARMS: Final = ("router", "router-plain")
 _STEP: Final = " in flight"
 
 Rounds = Sequence[Mapping[str, RoundSummary]]
-"""For each round the summaries of the arms that finished it, by arm name."""
+"""For each round the summaries of the arms that finished it, by arm name; under ORACLE that of the oracle."""
 
 
 def step_name(in_flight: int) -> str:
@@ -112,7 +113,7 @@ def at_most(
     Args:
         limit: the limit.
         metric: the number, on the router's arms.
-        of: the limit is a share of the same number on this arm, which itself is not judged.
+        of: the limit is a share of the same number on this arm, which itself is not judged, or of the oracle's.
         above: the limit is what may come on top of the same number on this arm.
         of_floor_ms: the limit is a multiple of this floor.
     """
@@ -136,7 +137,8 @@ def _aim(
         return Aim(text, metric, limit, at_most, replace(metric, arm=above), "difference", arms)
     if of is not None:
         those = "those" if metric.what == "rows_per_s" else "that"
-        return Aim(f"{metric.text} / {those} of {of}", metric, limit, at_most, replace(metric, arm=of), arms=arms)
+        named = "the oracle" if of == ORACLE else of
+        return Aim(f"{metric.text} / {those} of {named}", metric, limit, at_most, replace(metric, arm=of), arms=arms)
     return Aim(metric.text, metric, limit, at_most, arms=arms)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from priority_router import __version__
-from priority_router.ops.bench import details, doubts, findings, paired, table
+from priority_router.ops.bench import details, doubts, findings, oracle, paired, table
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.experiment import Results
 from priority_router.ops.bench.stats import RoundSummary
@@ -57,6 +57,7 @@ def as_json(results: Results, command: Sequence[str]) -> dict[str, Any]:
             for finished, told in zip(results.rounds, results.details, strict=True)
         ],
         "arms": {name: _arm(results, name) for name in results.arms()},
+        "oracle": oracle.as_json(results.rounds, results.ideals),
         "dropped": dict(results.dropped),
         "aims": [asdict(verdict) for verdict in results.verdicts()],
         "verdict": {"sentences": list(found.sentences), "compared": [one.as_json() for one in found.compared]},

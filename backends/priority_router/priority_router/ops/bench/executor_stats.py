@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from priority_router.core.values import SECOND
+from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.ops.bench.load import GRPC, LoadError
+from priority_router.ops.simulate.observed import Counters
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -26,6 +27,7 @@ class ExecutorStats:
         executions: batches run.
         rows: rows run.
         batches: executions by their rows.
+        executed_ns: sum over executions by their rows, tensors in and out included.
     """
 
     at: int
@@ -33,6 +35,7 @@ class ExecutorStats:
     executions: int
     rows: int
     batches: Mapping[int, int] = field(default_factory=dict)
+    executed_ns: Mapping[int, int] = field(default_factory=dict)
 
     def busy_since(self, earlier: ExecutorStats, instances: int) -> float:
         """Share of the time between two readings in which the model computed, averaged over its instances."""
@@ -48,6 +51,13 @@ class ExecutorStats:
         counts = {rows: count - earlier.batches.get(rows, 0) for rows, count in sorted(self.batches.items())}
         return {str(rows): count for rows, count in counts.items() if count}
 
+    def execution_ms_since(self, earlier: ExecutorStats) -> dict[str, float]:
+        """Mean time of an execution between two readings by its rows, ms; the keys are those of `batches_since`."""
+        return {
+            rows: (self.executed_ns[int(rows)] - earlier.executed_ns.get(int(rows), 0)) / count / MILLISECOND
+            for rows, count in self.batches_since(earlier).items()
+        }
+
 
 def read(address: str, model: str) -> ExecutorStats:
     """Asks a server for a model's statistics.
@@ -57,12 +67,14 @@ def read(address: str, model: str) -> ExecutorStats:
     """
     entry = about(address, "ModelStatistics", model)["model_stats"][0]
     batches = entry.get("batch_stats", [])
+    counters = Counters.of(entry)
     return ExecutorStats(
         at=time.monotonic_ns(),
         compute_ns=sum(int(batch["compute_infer"].get("ns", 0)) for batch in batches),
         executions=int(entry.get("execution_count", 0)),
         rows=int(entry.get("inference_count", 0)),
-        batches={int(batch["batch_size"]): int(batch["compute_infer"].get("count", 0)) for batch in batches},
+        batches=counters.executions,
+        executed_ns=counters.computed,
     )
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, Final
 
 from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError, SetupError
 from priority_router.ops import command_line
-from priority_router.ops.bench import details, executor_stats, load, traffic
-from priority_router.ops.bench.aims import Verdict, judge, step_name
+from priority_router.ops.bench import details, executor_stats, load, oracle, traffic
+from priority_router.ops.bench.aims import ORACLE, Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, Arm
 from priority_router.ops.bench.arrivals import Schedule
 from priority_router.ops.bench.ledger import Ledger
@@ -42,6 +43,7 @@ class Results:
         rounds: for each round begun the arms that finished, in the order they ran.
         details: likewise what `details.of_round` made of each.
         requests: likewise every counted request, by class.
+        ideals: for each round what the oracle made of its arrivals, where there is one.
         dropped: arms that could not be run, and why.
         url: of the server that was there, empty where each arm had one of its own.
         triton: the server's version, empty before the first server ran.
@@ -55,6 +57,7 @@ class Results:
     rounds: list[dict[str, RoundSummary]] = field(default_factory=list)
     details: list[dict[str, dict[str, Any]]] = field(default_factory=list)
     requests: list[dict[str, dict[str, Requests]]] = field(default_factory=list)
+    ideals: list[RoundSummary | None] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     url: str = ""
     triton: str = ""
@@ -71,7 +74,8 @@ class Results:
 
     def verdicts(self) -> list[Verdict]:
         """The scenario's aims, judged."""
-        return judge(self.scenario.aims, self.rounds)
+        beside = zip_longest(self.rounds, self.ideals)
+        return judge(self.scenario.aims, [arms if ideal is None else {**arms, ORACLE: ideal} for arms, ideal in beside])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ def run(plan: Plan, progress: Listener) -> Results:
         raise SetupError(f"no arm can be run: {'; '.join(f'{name}: {reason}' for name, reason in dropped.items())}")
     for name, reason in dropped.items():
         progress.say(f"without {name}: {reason}")
+    due: list[Ledger] = []
     try:
         for number in range(plan.scenario.rounds):
             results.rounds.append({})
@@ -121,19 +126,26 @@ def run(plan: Plan, progress: Listener) -> Results:
             for name in _rotated(arms, number):
                 progress.step(f"round {number + 1} of {plan.scenario.rounds}: {name}")
                 measured = _run_arm(plan, ARMS[name], number, results)
+                if len(due) == number:
+                    due.append(measured.ledger)
                 results.requests[number][name] = measured.requests
                 results.details[number][name] = measured.details
                 results.rounds[number][name] = measured.summary
     except KeyboardInterrupt as order:
         results.interrupted = True
         results.exit_status = command_line.stopped_status(order)
+    results.ideals = [
+        None if ledger is None else oracle.of_round(plan.scenario, ledger, finished)
+        for finished, ledger in zip_longest(results.rounds, due)
+    ]
     return results
 
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One round on one arm, in the three forms of `Results`."""
+    """One round on one arm: every request, and the three forms of `Results`."""
 
+    ledger: Ledger
     summary: RoundSummary
     details: dict[str, Any]
     requests: dict[str, Requests]
@@ -181,7 +193,7 @@ def processes_for(schedule: Schedule, *, grpc: bool) -> int:
 def _measured(scenario: Scenario, summary: RoundSummary, ledger: Ledger, samples: int) -> _Measured:
     warmup_s, takes = scenario.warmup_seconds, scenario.executor.max_batch_size * scenario.executor.instances
     told = details.of_round(ledger, warmup_s, scenario.targets, samples, takes)
-    return _Measured(summary, told, by_class(ledger, warmup_s))
+    return _Measured(ledger, summary, told, by_class(ledger, warmup_s))
 
 
 def measure(
@@ -227,7 +239,8 @@ def measure(
         before, after = executor_stats.over(target.address, executor, begin, end)
         ledger = running.result()
     busy, mean_batch = after.busy_since(before, instances), after.mean_batch_since(before)
-    return summarise(ledger, warmup_s, busy, mean_batch, after.batches_since(before)), ledger
+    batches, execution_ms = after.batches_since(before), after.execution_ms_since(before)
+    return summarise(ledger, warmup_s, busy, mean_batch, batches, execution_ms), ledger
 
 
 def _closed_steps(scenario: Scenario, target: Target, samples: int) -> _Measured:
@@ -249,4 +262,4 @@ def _closed_steps(scenario: Scenario, target: Target, samples: int) -> _Measured
         failures=[failure for part in parts.values() for failure in part.summary.failures],
     )
     told = {**last.details, "classes": {name: part.details["classes"][urgent] for name, part in parts.items()}}
-    return _Measured(summary, told, {name: part.requests[urgent] for name, part in parts.items()})
+    return _Measured(last.ledger, summary, told, {name: part.requests[urgent] for name, part in parts.items()})

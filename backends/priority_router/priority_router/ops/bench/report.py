@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from priority_router.ops.bench import doubts, findings, table
+from priority_router.ops.bench import doubts, findings, oracle, table
 from priority_router.ops.bench.aims import Verdict, limit_text
 from priority_router.ops.bench.arms import ARMS
 from priority_router.ops.bench.experiment import Results
@@ -20,9 +20,11 @@ def as_text(results: Results) -> str:
     """A table of all arms and classes, the aims, and the warnings, for a terminal."""
     scenario = results.scenario
     lines = [f"{scenario.name}: {scenario.meaning}", ""]
-    lines += table.lines({name: table.over_rounds(results.summaries(name)) for name in results.arms()})
+    ideal = oracle.table_rows(results.ideals)
+    lines += table.lines({name: table.over_rounds(results.summaries(name)) for name in results.arms()} | ideal)
     lines += ["", f"median (lowest-highest) of {_round_count(results)}; latency from the scheduled time"]
     lines += [f"  {name}: {ARMS[name].meaning}" for name in results.arms()]
+    lines += [f"  {name}: {oracle.MEANING}" for name in ideal]
     lines += _goodput(results)
     lines += [_client(results)] if results.arms() else []
     verdicts = results.verdicts()

@@ -52,6 +52,7 @@ class RoundSummary:
         batches: executions of the executor in the window by their rows; empty if unknown.
         late_max_ms: how late the generator sent at worst.
         processes: generator processes.
+        execution_ms: mean time of an execution by its rows, tensors in and out included; keys as in ``batches``.
     """
 
     window_s: float
@@ -65,6 +66,7 @@ class RoundSummary:
     batches: dict[str, int] = field(default_factory=dict)
     late_max_ms: float = 0.0
     processes: int = 1
+    execution_ms: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The summary as plain values."""
@@ -96,6 +98,7 @@ def summarise(
     busy: float | None = None,
     mean_batch: float | None = None,
     batches: Mapping[str, int] | None = None,
+    execution_ms: Mapping[str, float] | None = None,
 ) -> RoundSummary:
     """Sums a round up.
 
@@ -108,6 +111,7 @@ def summarise(
         busy: executor busy share in the window, where measured.
         mean_batch: rows per execution in the window, where measured.
         batches: executions in the window by their rows, where measured.
+        execution_ms: their mean times, likewise.
     """
     begin = int(warmup_s * SECOND)
     window_s = (ledger.duration - begin) / SECOND
@@ -141,6 +145,7 @@ def summarise(
         batches=dict(batches or {}),
         late_max_ms=ledger.lateness(1.0) * 1e3,
         processes=ledger.processes,
+        execution_ms=dict(execution_ms or {}),
     )
 
 
