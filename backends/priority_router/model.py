@@ -28,7 +28,7 @@ if os.path.dirname(os.path.dirname(os.path.abspath(priority_router.__file__))) !
         "copy was imported first; remove it from this interpreter, or copy the whole backend folder again"
     )
 
-from priority_router.config import POLICY_FILE, parse_policy, read_text  # noqa: E402
+from priority_router.config import POLICY_FILE, parse_file, read_text  # noqa: E402
 from priority_router.control import RouterChannel, server_restarts  # noqa: E402
 from priority_router.errors import SetupError  # noqa: E402
 from priority_router.hooks import HookCounters, read_marker  # noqa: E402
@@ -54,7 +54,7 @@ class TritonPythonModel:
         startup.check_numpy(pb_utils)
         path = Path(args["model_repository"], args["model_version"], POLICY_FILE)
         file = policy_watch.PolicyFile(path, read_text(path))
-        policy = parse_policy(file.text, str(path))
+        policy = parse_file(file.text, path)
         warnings = startup.check_config(json.loads(args["model_config"]), policy)
         marker = startup.check_hooks(policy, read_marker(os.environ), os.getppid())
         guard_active = startup.guard_active(policy, marker, os.environ)

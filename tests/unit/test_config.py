@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from enum import Enum
-from pathlib import Path
 
 import pytest
 from priority_router import policy_checks, policy_fields
@@ -17,7 +16,6 @@ from priority_router.config import (
     RouterPolicy,
     SourceKind,
     TenantRule,
-    load_policy,
     parse_policy,
 )
 from priority_router.core.values import SECOND, FairBy, Order, SchedulingPolicy, TimeoutAction, TrafficClass
@@ -357,23 +355,6 @@ def test_what_is_too_deep_or_too_long_is_an_error_like_any_other(text: str, said
     )
     assert said in message
     assert len(message) < 400
-
-
-def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
-    path = tmp_path / "policy.toml"
-    path.write_text(LEAST, encoding="utf-8-sig")
-    assert load_policy(path) == LEAST_POLICY
-
-
-def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
-    path = tmp_path / "policy.toml"
-    path.write_text("# größer\n" + LEAST, encoding="utf-8")
-    assert load_policy(path).executor == "model"
-    path.write_bytes(b"# \xff\n")
-    with pytest.raises(PolicyError, match="cannot be read"):
-        load_policy(path)
-    with pytest.raises(PolicyError, match=r"no such file; a router's version folder must hold policy\.toml"):
-        load_policy(tmp_path / "none.toml")
 
 
 def test_the_defaults_of_the_file_are_those_of_the_core() -> None:

@@ -137,7 +137,7 @@ def test_what_the_configuration_costs_is_told_beside_the_other_warnings(
 
 def test_a_wrong_policy_keeps_it_from_loading(load: Callable[[Path], Any], arguments: dict[str, str]) -> None:
     Path(arguments["model_repository"], "1", "policy.toml").write_text(POLICY.replace("level = 1", "level = 0"))
-    with pytest.raises(PolicyError, match=r"policy\.toml: class\[0\]\.level = 0 cannot be used"):
+    with pytest.raises(PolicyError, match=r"policy\.toml:10: class\[0\]\.level = 0 cannot be used"):
         load(FOLDER).TritonPythonModel().initialize(arguments)
 
 

@@ -20,6 +20,7 @@ from priority_router.core.values import MICROSECOND, FairBy, Order, SchedulingPo
 from priority_router.errors import PolicyError
 from priority_router.policy_checks import HEADER_PREFIX, REQUIRED, Field, is_a
 from priority_router.policy_fields import CLASS, EXECUTOR_SHAPE, HABITS, LATEST_VERSION, TENANT, TOP_LEVEL
+from priority_router.policy_places import PolicyPlaces
 
 __all__ = [
     "LATEST_VERSION",
@@ -31,6 +32,7 @@ __all__ = [
     "SourceKind",
     "TenantRule",
     "load_policy",
+    "parse_file",
     "parse_policy",
     "read_text",
 ]
@@ -145,7 +147,27 @@ def load_policy(path: Path) -> RouterPolicy:
     Raises:
         PolicyError: the file cannot be read or used.
     """
-    return parse_policy(read_text(path), str(path))
+    return parse_file(read_text(path), path)
+
+
+def parse_file(text: str, path: Path) -> RouterPolicy:
+    """Reads a policy from the text of a file.
+
+    Args:
+        text: what `read_text` gave.
+        path: the file.
+
+    Raises:
+        PolicyError: the text cannot be used; it begins with ``FILE:LINE`` where the fault stands in one place.
+    """
+    try:
+        return parse_policy(text, str(path))
+    except PolicyError as error:
+        fault = str(error)
+        spot = PolicyPlaces(text).of_error(fault)
+        if spot is None:
+            raise
+        raise PolicyError(f"{path}:{spot[0]}{fault.removeprefix(str(path))}") from error
 
 
 def read_text(path: Path) -> str:

@@ -36,15 +36,15 @@ max_queue_size = 8
 class Watched:
     """A watch over a file, with a clock on which every line of the log counts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, text: str = TEXT) -> None:
         self.path = folder / "policy.toml"
-        self.path.write_text(TEXT)
+        self.path.write_text(text)
         self.triton = Triton()
         self.adopted: list[RouterPolicy] = []
         self.moved: Mapping[str, int] = {}
         self.seconds = self.ticking()
         log = Log(self.triton.Logger, "router", lambda: next(self.seconds))
-        self.watch = PolicyWatch(PolicyFile(self.path, TEXT), parse_policy(TEXT), self.adopt, log)
+        self.watch = PolicyWatch(PolicyFile(self.path, text), parse_policy(text), self.adopt, log)
 
     def ticking(self) -> Iterator[float]:
         seconds = 0.0
@@ -72,11 +72,11 @@ def watched(tmp_path: Path) -> Watched:
 
 
 def test_a_change_takes_effect_and_is_told_key_by_key(watched: Watched) -> None:
-    watched.write(TEXT.replace("level = 2\nmax_queue_size = 8", "level = 3"))
-    assert [each.level for each in watched.adopted[0].scheduling.classes] == [1, 3]
+    watched.write(TEXT.replace("level = 2\nmax_queue_size = 8", "level = 1"))
+    assert [each.level for each in watched.adopted[0].scheduling.classes] == [1, 1]
     assert watched.watch.reloads == 1
     assert watched.told[0] == (
-        "priority_router router: F: in force from now on: class 'bulk': level 2 -> 3; "
+        "priority_router router: F: in force from now on: class 'bulk': level 2 -> 1; "
         "class 'bulk': max_queue_size 8 -> 0"
     )
 
@@ -170,11 +170,23 @@ def test_what_becomes_of_waiting_requests_is_told(watched: Watched) -> None:
     )
 
 
-def test_a_level_that_the_executor_may_not_have_is_a_warning(watched: Watched) -> None:
+def test_a_level_that_the_executor_may_not_have_leaves_the_old_in_force(watched: Watched) -> None:
     watched.write(TEXT.replace("level = 2", "level = 3"))
-    assert "level 3 was not used when the router was loaded" in watched.told[1]
+    assert (watched.adopted, watched.watch.invalid) == ([], True)
+    (text,) = watched.told
+    assert text.startswith("priority_router router: F:15: class 'bulk': level 3 cannot come while the router serves")
+    assert text.endswith("(the policy that was in force stays)")
+    watched.write(TEXT.replace("level = 2", "level = 1"))
     watched.write(TEXT)
-    assert len(watched.told) == 3, "no warning about fewer"
+    assert [each.scheduling.classes[1].level for each in watched.adopted] == [1, 2], "the levels at load stay the limit"
+    assert not watched.watch.invalid
+
+
+def test_in_plain_mode_any_level_may_come(tmp_path: Path) -> None:
+    plain = TEXT.replace('"levels"', '"plain"')
+    watched = Watched(tmp_path, plain)
+    watched.write(plain.replace("level = 2", "level = 3"))
+    assert [each.scheduling.classes[1].level for each in watched.adopted] == [3]
 
 
 def test_the_order_of_classes_is_a_change_of_its_own() -> None:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from priority_router.config import RouterPolicy, parse_policy, read_text
+from priority_router.config import RouterPolicy, parse_file, read_text
+from priority_router.core.values import TrafficClass
 from priority_router.errors import PolicyError
-from priority_router.policy_places import PolicyPlaces
+from priority_router.policy_places import PolicyPlaces, Spot
 from priority_router.runtime.log import Log
 from priority_router.runtime.policy_changes import Change, changes
 
@@ -115,21 +116,23 @@ class PolicyWatch:
             self._refuse(seen.fault)
             return
         try:
-            policy = parse_policy(seen.text, str(self._path))
+            policy = parse_file(seen.text, self._path)
         except PolicyError as error:
-            fault = str(error)
-            spot = PolicyPlaces(seen.text).of_error(fault)
-            self._refuse(self._at(spot) + fault.removeprefix(str(self._path)))
+            self._refuse(str(error))
             return
         found = changes(self._text, self._policy, seen.text, policy)
         fixed = [change for change in found if change.fixed]
         if fixed:
             self._refuse_fixed(fixed, PolicyPlaces(seen.text))
             return
+        largest = max(policy.scheduling.classes, key=lambda each: each.level)
+        if policy.scheduling.levels and largest.level > self._levels:
+            place = ("class", policy.scheduling.classes.index(largest), "level")
+            self._refuse_level(largest, PolicyPlaces(seen.text).of_path(place))
+            return
         self._text = seen.text
         if found:
             self._log.info(f"{self._path}: in force from now on: {'; '.join(self._switch(policy, found))}")
-            self._look_at_levels()
         elif self.invalid:
             self._log.info(f"{self._path}: is again what is in force")
         self.invalid = False
@@ -145,15 +148,6 @@ class PolicyWatch:
             if count:
                 yield f"{count} waiting requests of class {name!r} go on in class {policy.default_class!r}"
 
-    def _look_at_levels(self) -> None:
-        """Triton takes a level that the executor does not have for its default level, and says nothing."""
-        largest = max(each.level for each in self._policy.scheduling.classes)
-        if self._policy.scheduling.levels and largest > self._levels:
-            self._log.warning(
-                f"level {largest} was not used when the router was loaded: executor {self._policy.executor!r} needs "
-                f"priority_levels of {largest} or more; `priority-router lint` tells whether it has them"
-            )
-
     def _refuse_fixed(self, fixed: Iterable[Change], places: PolicyPlaces) -> None:
         told = [f"{self._at(places.of_path(change.place))}: {change.what}" for change in fixed]
         self._refuse(
@@ -161,9 +155,18 @@ class PolicyWatch:
             "other changes take effect"
         )
 
+    def _refuse_level(self, each: TrafficClass, spot: Spot | None) -> None:
+        """Triton takes a level that the executor does not have for its default level, and says nothing."""
+        self._refuse(
+            f"{self._at(spot)}: class {each.name!r}: level {each.level} cannot come while the router serves: when it "
+            f"was loaded {self._levels} was the largest, and whether executor {self._policy.executor!r} has more is "
+            f"not known; write a level up to {self._levels}, or give the executor priority_levels of {each.level} or "
+            "more (`priority-router lint` tells) and reload both"
+        )
+
     def _refuse(self, text: str) -> None:
         self.invalid = True
         self._log.error("policy", f"{text} (the policy that was in force stays)")
 
-    def _at(self, spot: tuple[int, int] | None) -> str:
+    def _at(self, spot: Spot | None) -> str:
         return str(self._path) if spot is None else f"{self._path}:{spot[0]}"

@@ -92,11 +92,67 @@ def test_rules_of_tenants_are_said_not_to_be_simulated(tmp_path, capsys):
     assert f"warning: {warning}" in capsys.readouterr().out
 
 
+@pytest.fixture
+def routed(tmp_path):
+    """The example's policy in the folder of a router that takes 8 rows."""
+    policy = tmp_path / "router" / "1" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text((EXAMPLE / "policy.toml").read_text())
+    (tmp_path / "router" / "config.pbtxt").write_text('backend: "priority_router" max_batch_size: 8')
+    return policy
+
+
+def warned_of(tmp_path, policy, *words):
+    return simulated(tmp_path, "--policy", str(policy), "--seconds", "5", *words)["warnings"]
+
+
+def test_a_request_with_more_rows_than_the_router_takes_is_warned_about(tmp_path, routed):
+    words = ["--rate", "online=5,rows=1-9", "--rate", "background=5,rows=8"]
+    config = routed.parent.parent / "config.pbtxt"
+    (warning,) = warned_of(tmp_path, routed, *words)
+    assert (
+        warning
+        == f"class 'online' has requests of 9 rows, and the router refuses more than 8 (max_batch_size of {config})"
+    )
+    other = tmp_path / "other.pbtxt"
+    other.write_text('backend: "priority_router" max_batch_size: 9')
+    assert warned_of(tmp_path, routed, *words, "--router-config", str(other)) == []
+    config.unlink()
+    assert warned_of(tmp_path, routed, *words) == [], "nobody says what the router takes"
+    recorded = tmp_path / "profile.json"
+    profile = json.loads((EXAMPLE / "profile.json").read_text())
+    recorded.write_text(json.dumps(profile | {"router": {"max_batch_size": 0}}))
+    assert len(warned_of(tmp_path, routed, *words, "--profile", str(recorded))) == 2
+
+
+def test_what_the_router_takes_is_left_open_where_nothing_can_read_its_configuration(tmp_path, routed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "priority_router.ops.pbtxt.reading", None)
+    assert warned_of(tmp_path, routed, "--rate", "online=5,rows=9") == []
+    with pytest.raises(ModuleNotFoundError):
+        warned_of(tmp_path, routed, "--rate", "online=5", "--router-config", str(routed.parent.parent / "config.pbtxt"))
+
+
+def test_a_class_that_asks_for_nothing_in_the_time_that_counts_is_warned_about(tmp_path):
+    words = ["--rate", "online=20", "--rate", "background=1,burst=100000", "--seconds", "5"]
+    (warning,) = simulated(tmp_path, *words)["warnings"]
+    assert "no request of class 'background'" in warning
+
+
+def test_requests_that_all_come_at_once_take_a_length_of_the_run(tmp_path):
+    load = tmp_path / "load.csv"
+    load.write_text("time,class\n0,online\n0,online\n")
+    with pytest.raises(PriorityRouterError, match=r"load\.csv: all its requests come at once"):
+        simulated(tmp_path, "--arrivals", str(load))
+    document = simulated(tmp_path, "--arrivals", str(load), "--seconds", "1")
+    assert document["arms"]["router"]["classes"]["online"]["outcomes"]["success"] == 2
+
+
 @pytest.mark.parametrize(("suffix", "begin"), [(".svg", b"<?xml"), (".png", b"\x89PNG")])
-def test_a_chart_is_drawn(tmp_path, suffix, begin):
+def test_a_chart_is_drawn(tmp_path, capsys, suffix, begin):
     target = tmp_path / f"chart{suffix}"
-    simulated(tmp_path, *LOAD, "--plot", str(target))
+    simulated(tmp_path, "--rate", "online=16", "--seconds", "5", "--rounds", "2", "--plot", str(target))
     assert target.read_bytes().startswith(begin)
+    assert f"{target}: written" in capsys.readouterr().out.splitlines()
 
 
 def test_without_matplotlib_it_says_what_to_install_before_it_begins(tmp_path, capsys, monkeypatch):
@@ -126,6 +182,8 @@ def test_without_matplotlib_it_says_what_to_install_before_it_begins(tmp_path, c
         ([*FILES, "--rate", "online=1", "--routers", "0"], "from 1 to 64"),
         ([*FILES, "--arrivals", str(EXAMPLE / "arrivals.csv"), "--warmup", "9"], "nothing is left to count"),
         ([*FILES, "--arrivals", "/nowhere"], "cannot be read"),
+        ([*FILES, "--rate", "online=16", "--seconds", "0.001"], "no request comes in the 0.001 virtual s that count"),
+        ([*FILES, "--rate", "online=1,burst=1000000"], "no request comes in the 60 virtual s that count"),
         (["--policy", str(EXAMPLE / "profile.json"), *FILES[2:], "--rate", "online=1"], "profile.json"),
         ([*FILES[:2], "--profile", str(EXAMPLE / "policy.toml"), "--rate", "online=1"], "policy.toml"),
     ],

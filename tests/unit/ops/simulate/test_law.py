@@ -4,7 +4,7 @@
 import grimp
 
 PACKAGE = "priority_router.ops.simulate"
-EDGE = {f"{PACKAGE}.{name}" for name in ("__main__", "asking", "command", "plot", "record", "worst_case")}
+EDGE = {f"{PACKAGE}.{name}" for name in ("__main__", "asking", "command", "largest", "plot", "record", "worst_case")}
 """What people run: reads files, prints, and imports the rest."""
 FORBIDDEN = {
     "asyncio",

@@ -17,7 +17,7 @@ DELAYS = {name: [100.0, 200.0] for name in profile.WAYS}
 
 
 def document(**changes):
-    made = profile.as_json(SHAPE, {1: [5000.0, 5200.0], 8: [40000.0]}, 150.0, DELAYS, {"model": "router"})
+    made = profile.as_json(SHAPE, {1: [5000.0, 5200.0], 8: [40000.0]}, 150.0, DELAYS, {"model": "router"}, 16)
     return json.loads(json.dumps({**made, **changes}))
 
 
@@ -28,6 +28,14 @@ def test_what_is_written_is_read():
     assert read.times.samples == {1: Drawn((5_000_000, 5_200_000)), 8: Drawn((40_000_000,))}
     assert read.delays.hand_over == Drawn((100_000, 200_000))
     assert read.recorded == {"model": "router"}
+    assert read.largest_request == 16
+
+
+def test_what_the_router_takes_may_be_left_out_and_without_a_batch_axis_is_one_row():
+    made = document(router={"max_batch_size": 0})
+    assert profile.parse(json.dumps(made), "p.json").largest_request == 1
+    del made["router"]
+    assert profile.parse(json.dumps(made), "p.json").largest_request is None
 
 
 def test_a_way_that_is_not_told_takes_no_time():
@@ -43,6 +51,7 @@ def test_a_way_that_is_not_told_takes_no_time():
         ({"executor": {"instances": 1, "max_batch_size": True}}, "executor.max_batch_size = True"),
         ({"executor": {"instances": 1, "max_batch_size": 8, "levels": 1}}, "executor.levels = 1"),
         ({"executor": None}, "executor missing"),
+        ({"router": {"max_batch_size": -1}}, "router.max_batch_size = -1"),
         ({"execution_us": {}}, "at least one row count"),
         ({"execution_us": {"0": [1]}}, "row count of at least 1"),
         ({"execution_us": {"one": [1]}}, "execution_us.one"),

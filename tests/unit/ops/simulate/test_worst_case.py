@@ -68,7 +68,7 @@ def test_the_same_as_json(router, tmp_path):
 @pytest.mark.parametrize(("words", "rows"), [(["--largest-request", "4"], 4), (["--router-config"], 12)])
 def test_the_largest_request_may_come_from_elsewhere(router, tmp_path, words, rows):
     other = tmp_path / "other.pbtxt"
-    other.write_text("max_batch_size: 12")
+    other.write_text('backend: "priority_router" max_batch_size: 12')
     words = [*words, str(other)] if words == ["--router-config"] else words
     found = asked(router / "1" / "policy.toml", *words, tmp_path=tmp_path)
     assert found["largest_request_rows"] == rows
@@ -107,6 +107,24 @@ def test_files_that_cannot_be_used_are_named(router, tmp_path):
         asked(router / "1" / "policy.toml", tmp_path=tmp_path)
     with pytest.raises(PriorityRouterError, match="no such file"):
         asked(tmp_path / "none.toml", tmp_path=tmp_path)
+    (router / "1" / "policy.toml").write_text(AGING.replace("level = 2", "level = 0"))
+    with pytest.raises(PriorityRouterError, match=r"policy\.toml:13: class\[1\]\.level = 0"):
+        asked(router / "1" / "policy.toml", tmp_path=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("config.pbtxt", 'backend: "python" max_batch_size: 8', "its backend is 'python', so it is no router"),
+        ("config.pbtxt", "max_batch_size: 8", "its backend is '', so it is no router"),
+        ("policy.toml", AGING, r"policy\.toml: that is TOML; name the router's config\.pbtxt"),
+    ],
+)
+def test_the_configuration_of_anything_but_a_router_is_refused(router, tmp_path, name, text, said):
+    other = tmp_path / name
+    other.write_text(text)
+    with pytest.raises(PriorityRouterError, match=said):
+        asked(router / "1" / "policy.toml", "--router-config", str(other), tmp_path=tmp_path)
 
 
 def test_it_needs_a_policy_and_takes_one_source_of_the_largest_request(router, capsys):

@@ -170,7 +170,7 @@ def _milliseconds(axes: Axes) -> None:
 def svg(draw: Draw, results: Results, theme: Theme, layout: Layout, height: float) -> str:
     """One chart as an SVG element without anything from outside."""
     written = io.StringIO()
-    with mpl.rc_context(_settings(theme)):
+    with mpl.rc_context(settings(theme)):
         figure = Figure(figsize=(layout.width, height), layout="constrained")
         draw(figure, results, theme, layout)
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -182,7 +182,7 @@ def svg(draw: Draw, results: Results, theme: Theme, layout: Layout, height: floa
 def png(results: Results, theme: Theme = LIGHT, layout: Layout = WIDE) -> bytes:
     """Both charts in one image."""
     written = io.BytesIO()
-    with mpl.rc_context(_settings(theme)):
+    with mpl.rc_context(settings(theme)):
         heights = (layout.distribution_height, layout.timeline_height)
         figure = Figure(figsize=(layout.width, sum(heights)), layout="constrained")
         grid = figure.add_gridspec(2, 1, height_ratios=heights)
@@ -197,7 +197,7 @@ def data_uri(media_type: str, content: bytes) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-def _settings(theme: Theme) -> dict[Any, Any]:
+def settings(theme: Theme) -> dict[Any, Any]:
     """For matplotlib: the theme, and the same bytes from the same results."""
     lines = ("axes.edgecolor", "xtick.color", "ytick.color", "axes.labelcolor")
     return {

@@ -198,7 +198,8 @@ def _with_version(model: Model, folder: Path, version: str, contents: Contents) 
     try:
         return replace(model, policy=load_policy(path))
     except PolicyError as error:
-        return replace(model, policy_error=f"{where}: {str(error).removeprefix(f'{path}: ')}")
+        fault = str(error).removeprefix(str(path)).partition(": ")[2]  # a finding says the line itself
+        return replace(model, policy_error=f"{where}: {fault}")
 
 
 def _dotted_line(path: Path) -> int:

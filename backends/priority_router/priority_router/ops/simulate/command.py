@@ -18,13 +18,14 @@ from typing import Any, Final
 
 from priority_router import __version__
 from priority_router.config import load_policy
-from priority_router.core.values import SECOND, SchedulingPolicy
+from priority_router.core.values import MILLISECOND, SECOND, SchedulingPolicy
 from priority_router.errors import SetupError
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import table
 from priority_router.ops.bench.stats import RoundSummary
-from priority_router.ops.simulate import profile, rates, run
+from priority_router.ops.simulate import largest, profile, rates, run
 from priority_router.ops.simulate.arrivals import Arrival, traffic
+from priority_router.ops.simulate.largest import Largest
 
 SCHEMA: Final = "priority-router-simulation/1"
 """Changes with every change that a reader of the old form would stumble over."""
@@ -40,6 +41,9 @@ MODES: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 """Option to the module whose ``main(words)`` runs instead, with all words, and how to use it in a line."""
+
+Load = Mapping[str, int]
+"""Each class that is asked for, and the most rows of its requests."""
 
 PLOT_SUFFIXES: Final = (".svg", ".png")
 DEFAULT_SECONDS: Final = 60.0
@@ -76,16 +80,22 @@ def main(words: Sequence[str]) -> int:
     whole_policy = load_policy(options.policy)
     policy = whole_policy.scheduling
     measured = profile.parse(_text(options.profile), str(options.profile))
-    plan = _plan(options, policy, measured)
+    plan, load = _plan(options, policy, measured)
     rounds: list[dict[str, RoundSummary]] = []
     for seed in range(options.seed, options.seed + options.rounds):
         rounds.append({run.ROUTER: run.routed(plan, seed), run.ORACLE: run.ideal(plan, seed)})
     arms = {name: table.over_rounds([finished[name] for finished in rounds]) for name in run.ARMS}
-    warned = warnings(plan, ruled=bool(whole_policy.tenants))
+    warned = [
+        *unasked(plan, load, [finished[run.ROUTER] for finished in rounds]),
+        *too_large(load, _largest(options, policy, measured)),
+        *warnings(plan, ruled=bool(whole_policy.tenants)),
+    ]
     for line in _text_lines(plan, arms, options.rounds, warned):
         print(line)
     if plot is not None:
-        plot.draw(options.plot, arms, f"{options.policy}, {(plan.duration - plan.warmup) / SECOND:g} virtual s")
+        title = f"{options.policy}: {_counted(plan, options.rounds)}"
+        plot.draw(options.plot, arms, run.ARMS, title)
+        print(f"\n{options.plot}: written")
     if options.json is not None:
         result_file.write(options.json, _document(options, words, plan, rounds, arms, warned))
         print(f"\n{options.json}: written; again: {shlex.join(['priority-router', 'simulate', *words])}")
@@ -110,13 +120,58 @@ def warnings(plan: run.Plan, *, ruled: bool = False) -> list[str]:
     return found
 
 
-def _plan(options: argparse.Namespace, policy: SchedulingPolicy, measured: profile.Profile) -> run.Plan:
+def unasked(plan: run.Plan, load: Load, routed: Sequence[RoundSummary]) -> list[str]:
+    """Classes of a load of which no request came in any round.
+
+    Raises:
+        SetupError: that is so of all.
+    """
+    empty = [name for name in load if not any(sum(one.classes[name].outcomes.values()) for one in routed)]
+    if len(empty) == len(load):
+        raise SetupError(
+            f"no request comes in the {(plan.duration - plan.warmup) / SECOND:g} virtual s that count, after "
+            f"{plan.warmup / SECOND:g} s of warm-up; write more --seconds or a higher rate (burst=N comes every N / "
+            "rate seconds)"
+        )
+    return [f"no request of class {name!r} came in the time that counts: write more --seconds" for name in empty]
+
+
+def too_large(load: Load, most: Largest) -> list[str]:
+    """Classes with requests that the router would refuse for their rows."""
+    return [
+        f"class {name!r} has requests of {rows} rows, and the router refuses more than {most.rows} ({most.source})"
+        for name, rows in load.items()
+        if most.rows is not None and rows > most.rows
+    ]
+
+
+def _largest(options: argparse.Namespace, policy: SchedulingPolicy, measured: profile.Profile) -> Largest:
+    if policy.max_batch_size == 0:
+        return largest.NO_BATCH_AXIS
+    try:
+        found = largest.of_router(options.policy, options.router_config)
+    except ModuleNotFoundError:
+        if options.router_config is not None:
+            raise
+        found = Largest(None)
+    return found if found.rows is not None else Largest(measured.largest_request, f"recorded in {options.profile}")
+
+
+def _plan(options: argparse.Namespace, policy: SchedulingPolicy, measured: profile.Profile) -> tuple[run.Plan, Load]:
     names = [each.name for each in policy.classes]
     source: Callable[[int], Iterable[Arrival]]
+    load: dict[str, int] = {}
     if options.arrivals is not None:
         given = rates.parse(_text(options.arrivals), str(options.arrivals), names)
         warmup = 0 if options.warmup is None else round(options.warmup * SECOND)
+        if options.seconds is None and given[-1].time < MILLISECOND:
+            raise SetupError(
+                f"{options.arrivals}: all its requests come at once, so it does not say how long the run is; write "
+                "--seconds S"
+            )
         duration = given[-1].time + 1 if options.seconds is None else warmup + round(options.seconds * SECOND)
+        for arrival in given:
+            load[arrival.class_name] = max(arrival.rows, load.get(arrival.class_name, 0))
         given = [arrival for arrival in given if arrival.time < duration]
 
         def source(_seed: int) -> Iterable[Arrival]:
@@ -127,6 +182,7 @@ def _plan(options: argparse.Namespace, policy: SchedulingPolicy, measured: profi
                 raise SetupError(
                     f"--rate {each.class_name}=…: no such class in {options.policy}; there are {', '.join(names)}"
                 )
+            load[each.class_name] = max(each.rows, each.most_rows, load.get(each.class_name, 0))
         warmup = round((DEFAULT_WARMUP_SECONDS if options.warmup is None else options.warmup) * SECOND)
         duration = warmup + round((options.seconds or DEFAULT_SECONDS) * SECOND)
         streams = [each.stream for each in options.rate]
@@ -136,7 +192,8 @@ def _plan(options: argparse.Namespace, policy: SchedulingPolicy, measured: profi
 
     if warmup >= duration:
         raise SetupError(f"--warmup {warmup / SECOND:g}: nothing is left to count; shorten it")
-    return run.Plan(policy, measured, source, duration, warmup, options.routers, None, round(options.grace * SECOND))
+    grace = round(options.grace * SECOND)
+    return run.Plan(policy, measured, source, duration, warmup, options.routers, None, grace), load
 
 
 def _text(path: Path) -> str:
@@ -149,16 +206,21 @@ def _text(path: Path) -> str:
 
 
 def _text_lines(plan: run.Plan, arms: Mapping[str, Any], rounds: int, warned: Sequence[str]) -> list[str]:
-    counted = (plan.duration - plan.warmup) / SECOND
-    each = f"{rounds} rounds" if rounds > 1 else "1 round"
-    routers = f", {plan.routers} routers" if plan.routers > 1 else ""
     return [
         *table.lines(arms),
         "",
-        f"median (lowest-highest) of {each} of {counted:g} virtual s{routers}; latency from the caller's sending",
+        f"{_counted(plan, rounds)}; latency from the caller's sending",
         *(f"  {name}: {meaning}" for name, meaning in run.ARMS.items()),
         *(f"warning: {text}" for text in warned),
     ]
+
+
+def _counted(plan: run.Plan, rounds: int) -> str:
+    """What the numbers are of."""
+    counted = (plan.duration - plan.warmup) / SECOND
+    each = f"{rounds} rounds" if rounds > 1 else "1 round"
+    routers = f", {plan.routers} routers" if plan.routers > 1 else ""
+    return f"median (lowest-highest) of {each} of {counted:g} virtual s{routers}"
 
 
 def _document(
@@ -252,6 +314,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="routers on the one executor (default %(default)s)",
     )
+    largest.add_option(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a chart, .svg or .png (needs matplotlib)")
     return parser

@@ -101,6 +101,7 @@ class Profile:
         dispatch_overhead: ns from the end of a batch to the start of the next, where that waits.
         delays: the ways around it.
         recorded: how, in plain values of JSON; for people.
+        largest_request: most rows that the router takes in one request; None where it is not known.
     """
 
     shape: ExecutorShape
@@ -108,6 +109,7 @@ class Profile:
     dispatch_overhead: int
     delays: Delays
     recorded: Mapping[str, Any] = field(default_factory=dict)
+    largest_request: int | None = None
 
 
 def thinned(values: Sequence[float]) -> list[float]:
@@ -127,6 +129,7 @@ def as_json(
     dispatch_overhead_us: float,
     delays_us: Mapping[str, Sequence[float]],
     recorded: Mapping[str, Any],
+    router_max_batch_size: int,
 ) -> dict[str, Any]:
     """A profile as its file has it.
 
@@ -136,11 +139,13 @@ def as_json(
         dispatch_overhead_us: microseconds.
         delays_us: samples by the names in ``WAYS``, microseconds; one that is not there takes no time.
         recorded: how they were come by.
+        router_max_batch_size: of the router in front of it; 0: no batch axis.
     """
     return {
         "schema": SCHEMA,
         "recorded": dict(recorded),
         "executor": {"instances": shape.instances, "max_batch_size": shape.max_batch_size, "levels": shape.levels},
+        "router": {"max_batch_size": router_max_batch_size},
         "execution_us": {str(rows): _rounded(execution_us[rows]) for rows in sorted(execution_us)},
         "dispatch_overhead_us": round(dispatch_overhead_us, 1),
         "delays_us": {name: _rounded(delays_us[name]) for name in WAYS if delays_us.get(name)},
@@ -191,12 +196,17 @@ class _Reader:
         recorded = document.get("recorded")
         return Profile(
             ExecutorShape(
-                self._count(shape, "instances", 1), self._count(shape, "max_batch_size", 0), self._levels(shape)
+                self._count(shape, "executor", "instances", 1),
+                self._count(shape, "executor", "max_batch_size", 0),
+                self._levels(shape),
             ),
             MeasuredTimes({self._rows(key): self._samples(f"execution_us.{key}", execution[key]) for key in execution}),
             round(self._time("dispatch_overhead_us", document.get("dispatch_overhead_us")) * MICROSECOND),
             Delays(**ways),
             recorded if isinstance(recorded, dict) else {},
+            max(1, self._count(self._table(document, "router"), "router", "max_batch_size", 0))
+            if "router" in document
+            else None,
         )
 
     def _table(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -205,10 +215,10 @@ class _Reader:
             self._refuse(key, value, "an object")
         return value
 
-    def _count(self, table: Mapping[str, Any], key: str, least: int) -> int:
+    def _count(self, table: Mapping[str, Any], name: str, key: str, least: int) -> int:
         value = table.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            self._refuse(f"executor.{key}", value, f"a whole number of at least {least}")
+            self._refuse(f"{name}.{key}", value, f"a whole number of at least {least}")
         return value
 
     def _levels(self, table: Mapping[str, Any]) -> bool:

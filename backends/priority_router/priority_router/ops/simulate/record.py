@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import datetime
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,9 @@ ALONE_SHARE: Final = 0.5
 
 WARM_UP_SHARE: Final = 0.1
 """Of the time under load, at its start: not kept."""
+
+ENOUGH: Final = 10
+"""Executions of a row count: of fewer a 90th percentile is the longest that was seen."""
 
 LOAD: Final = 1.05
 """Of what the executor can do in batches of the largest row count, under load: what waits then decides the delays."""
@@ -125,14 +129,37 @@ def main(words: Sequence[str]) -> int:
             "seed": options.seed,
             "executions": sum(recording.executions.values()) + len(recording.alone),
         },
+        int(configs[options.model].get("max_batch_size", 0)),
     )
     result_file.write(target, document)
+    seen = {
+        rows: sum(each.reply.rows == rows for each in recording.alone) or recording.executions[rows]
+        for rows in sorted(execution)
+    }
     print("rows  executions  ms, median")
-    for count, times in sorted(execution.items()):
-        seen = sum(each.reply.rows == count for each in recording.alone) or recording.executions[count]
-        print(f"{count:4}  {seen:10}  {float(np.median(times)) / 1e3:10.3f}")
+    for rows, count in seen.items():
+        print(f"{rows:4}  {count:10}  {float(np.median(execution[rows])) / 1e3:10.3f}")
+    if warned := few(seen, options.seconds):
+        print(f"warning: {warned}")
     print(f"\n{result_file.shown(target)}: written; use: priority-router simulate --profile {target} --policy …")
     return 0
+
+
+def few(seen: Mapping[int, int], seconds: float) -> str:
+    """What to know of a recording that is too short; empty where it is not.
+
+    Args:
+        seen: executions by row count, at least one.
+        seconds: that it took.
+    """
+    rows = min(seen, key=lambda count: seen[count])
+    if seen[rows] >= ENOUGH:
+        return ""
+    longer = max(2, math.ceil(seconds * ENOUGH / max(1, seen[rows])))
+    return (
+        f"of {rows} row{'s' * (rows != 1)} only {seen[rows]} executions were seen, and fewer than {ENOUGH} tell little "
+        f"of how times vary; record with --seconds {longer}, or more"
+    )
 
 
 def _warm_up(server: asking.Server, questions: Sequence[asking.Question]) -> None:

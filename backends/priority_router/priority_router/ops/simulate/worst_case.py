@@ -5,35 +5,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from priority_router.config import POLICY_FILE, load_policy
 from priority_router.core.values import MICROSECOND, MILLISECOND, SchedulingPolicy
 from priority_router.core.worst_case import Missing, WorstWait, worst_waits
-from priority_router.errors import SetupError
 from priority_router.ops import command_line, result_file
 from priority_router.ops.rules.finding import CONFIG_FILE
+from priority_router.ops.simulate import largest
+from priority_router.ops.simulate.largest import Largest
 from priority_router.policy_fields import MAX_ROWS
 
 SCHEMA: Final = "priority-router-worst-case/1"
 """Changes with every change that a reader of the old form would stumble over."""
 
 UNBOUNDED: Final = "unbounded"
-
-
-@dataclass(frozen=True, slots=True)
-class Largest:
-    """Most rows of a request.
-
-    Attributes:
-        rows: see above; None: not known.
-        source: who says so.
-    """
-
-    rows: int | None
-    source: str
 
 
 def main(words: Sequence[str]) -> int:
@@ -52,16 +39,16 @@ def main(words: Sequence[str]) -> int:
     if options.json is not None:
         result_file.check_writable(options.json)
     policy = load_policy(options.policy).scheduling
-    largest = _largest(options, policy)
-    waits = worst_waits(policy, largest.rows)
-    for line in lines(policy, largest, waits):
+    most = _largest(options, policy)
+    waits = worst_waits(policy, most.rows)
+    for line in lines(policy, most, waits):
         print(line)
     if options.json is not None:
-        result_file.write(options.json, document(policy, largest, waits))
+        result_file.write(options.json, document(policy, most, waits))
     return 0
 
 
-def lines(policy: SchedulingPolicy, largest: Largest, waits: Sequence[WorstWait]) -> list[str]:
+def lines(policy: SchedulingPolicy, most: Largest, waits: Sequence[WorstWait]) -> list[str]:
     """A table of the classes, what it rests on, and what is missing."""
     width = max(len("class"), *(len(wait.class_name) for wait in waits))
     table = [f"{'class':{width}}  {'to its start':>15}  {'to its answer':>15}"]
@@ -70,18 +57,18 @@ def lines(policy: SchedulingPolicy, largest: Largest, waits: Sequence[WorstWait]
     rests = ["", "longest time from arrival to the start of the first row, and to the answer"]
     if policy.max_execution:
         rests.append(f"while no dispatch takes longer than {_shown(policy.max_execution)} or fails")
-    if largest.rows is not None:
-        rests.append(f"for requests of at most {largest.rows} row{'s' * (largest.rows != 1)} ({largest.source})")
+    if most.rows is not None:
+        rests.append(f"for requests of at most {most.rows} row{'s' * (most.rows != 1)} ({most.source})")
     lacking = [f"{wait.class_name}: missing: {_said(each)}" for wait in waits for each in wait.missing]
     return [*table, *rests, *([""] if lacking else []), *lacking]
 
 
-def document(policy: SchedulingPolicy, largest: Largest, waits: Sequence[WorstWait]) -> dict[str, Any]:
+def document(policy: SchedulingPolicy, most: Largest, waits: Sequence[WorstWait]) -> dict[str, Any]:
     """The same as values."""
     return {
         "schema": SCHEMA,
         "max_execution_microseconds": policy.max_execution // MICROSECOND,
-        "largest_request_rows": largest.rows,
+        "largest_request_rows": most.rows,
         "classes": [
             {
                 "class": wait.class_name,
@@ -120,28 +107,10 @@ def _said(each: Missing) -> str:
 
 def _largest(options: argparse.Namespace, policy: SchedulingPolicy) -> Largest:
     if policy.max_batch_size == 0:
-        return Largest(1, "the executor has no batch axis")
+        return largest.NO_BATCH_AXIS
     if options.largest_request is not None:
         return Largest(options.largest_request, "--largest-request")
-    beside = options.policy.parent.parent / CONFIG_FILE
-    path = options.router_config or (beside if beside.is_file() else None)
-    if path is None:
-        return Largest(None, "")
-    return Largest(_router_limit(path), f"max_batch_size of {path}")
-
-
-def _router_limit(path: Path) -> int:
-    """``max_batch_size`` of a router, 1 where it has no batch axis."""
-    from priority_router.ops.pbtxt.reading import examine  # needs an extra that nothing else here does
-
-    try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise SetupError(f"{path}: cannot be read ({error.strerror}); name the router's {CONFIG_FILE}") from error
-    reading = examine(text, str(path))
-    if isinstance(reading, list):
-        raise reading[0]
-    return max(1, int(reading.config.max_batch_size))
+    return largest.of_router(options.policy, options.router_config)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -154,13 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--worst-case", action="store_true", required=True, help="do this")
     parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help=f"a router's {POLICY_FILE}")
     rows = parser.add_mutually_exclusive_group()
-    rows.add_argument(
-        "--router-config",
-        type=Path,
-        metavar="FILE",
-        help=f"the router's {CONFIG_FILE}, whose max_batch_size is the most rows of a request; default: the one above "
-        "the policy's version folder, if it is there",
-    )
+    largest.add_option(rows)
     rows.add_argument(
         "--largest-request",
         type=command_line.whole_number(1, 16 * MAX_ROWS),
