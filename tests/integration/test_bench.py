@@ -122,6 +122,7 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
         assert all(set(spread) == SPREAD for spread in latency.values())
         assert latency["p50_ms"]["median"] > 50
     assert [(aim["arm"], len(aim["values"])) for aim in document["aims"] if aim["decisive"]] == [("router", 1)] * 5
+    assert document["client"]["top_rate"] > document["client"]["asked_rate"] == len(schedule) / 2
     # The executor slept 50 ms for each batch, so no request of the oracle's took less.
     assert document["oracle"]["classes"][ONLINE]["latency"]["p50_ms"]["median"] > 50
     [ideal] = document["oracle"]["rounds"]
@@ -131,7 +132,7 @@ def test_a_scenario_from_end_to_end(tmp_path, capsys):
     printed = capsys.readouterr()
     assert "router-plain" in printed.out
     assert str(target) in printed.out
-    assert "round 1 of 1: router" in printed.err
+    assert printed.err.index("client: alone one process sends") < printed.err.index("round 1 of 1: router")
 
 
 def test_background_goes_past_the_router_in_the_shared_scenario(tmp_path):

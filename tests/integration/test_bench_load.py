@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from priority_router.core.values import SECOND
-from priority_router.ops.bench import load
+from priority_router.ops.bench import client_rate, load
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.wire import Outcome, Route
@@ -239,3 +239,11 @@ def test_a_broken_target_is_an_error_and_not_an_empty_ledger():
     broken = target("127.0.0.1:1", [{"X": np.zeros((1, 1), dtype=complex)}])
     with pytest.raises(load.LoadError, match="complex"):
         replay(broken, at(0))
+
+
+def test_what_the_client_can_do_alone_is_measured():
+    """Every reply of the endpoint was read as a router's, with the request's own id, or there were no number."""
+    for rows in (1, 20_000):
+        top = client_rate.measured({"X": np.ones((rows, 4), np.float32)})
+        assert top.rate > 50
+        assert 0 < top.cpu < 2

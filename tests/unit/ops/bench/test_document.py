@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from priority_router.ops import result_file
-from priority_router.ops.bench import details, document
+from priority_router.ops.bench import client_rate, details, document
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.wire import Outcome
 
@@ -23,10 +23,13 @@ SCHEMA = json.loads((Path(__file__).resolve().parents[4] / "docs" / "bench.schem
 FAST = {"p50_ms": 80.0, "p95_ms": 100.0, "p99_ms": 110.0, "max_ms": 120.0}
 
 
+CLIENT = client_rate.Client(False, client_rate.Top(9000.0, 0.99), 1, 2, 126.0, 150.0)
+
+
 def made(scenario="overload", count=2, **changes):
     rounds = [{arm: summary(online=FAST, background=FAST) for arm in ("flat", "router")} for _ in range(count)]
     ideals = [summary(online=FAST, background=FAST)] * count
-    results = ledgers.results(SCENARIOS[scenario], rounds, **{"ideals": ideals, **changes})
+    results = ledgers.results(SCENARIOS[scenario], rounds, **{"ideals": ideals, "client": CLIENT, **changes})
     return json.loads(json.dumps(document.as_json(results, ["priority-router", "bench"]), allow_nan=False))
 
 

@@ -121,6 +121,7 @@ def test_a_run_keeps_the_oracle_of_every_round(monkeypatch):
         say = step
 
     monkeypatch.setattr(experiment, "_run_arm", run_arm)
+    monkeypatch.setattr(experiment, "_client", lambda plan, progress: None)
     venue: Any = Venue()
     plan = experiment.Plan(replace(SCENARIO, rounds=3, arms=("flat", "router")), 1, venue)
     results = experiment.run(plan, Quiet())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from priority_router.core.values import SECOND
-from priority_router.ops.bench import experiment, traffic
+from priority_router.ops.bench import traffic
 from priority_router.ops.bench.load import Target
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.wire import Route
@@ -73,13 +73,3 @@ def test_a_class_that_a_trace_does_not_have_sends_nothing():
     trace = [Arrival(0, "online")]
     choices = traffic.variants(SCENARIO, trace, payloads)
     assert traffic.schedule(SCENARIO, trace, choices, 1, 0).class_index.tolist() == [0]
-
-
-def test_a_load_that_one_process_cannot_send_is_shared_by_several():
-    def needed(rate, grpc):
-        scenario = replace(SCENARIO, loads=(replace(SCENARIO.loads[0], rate=rate, arrivals="constant"),))
-        choices = traffic.variants(scenario, None, payloads)
-        return experiment.processes_for(traffic.schedule(scenario, None, choices, 1, 0), grpc=grpc)
-
-    assert [needed(rate, False) for rate in (0, 100, 3900, 4100, 9000)] == [1, 1, 1, 2, 3]
-    assert needed(3900, True) == 4

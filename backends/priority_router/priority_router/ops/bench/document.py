@@ -57,12 +57,18 @@ def as_json(results: Results, command: Sequence[str]) -> dict[str, Any]:
             for finished, told in zip(results.rounds, results.details, strict=True)
         ],
         "arms": {name: _arm(results, name) for name in results.arms()},
+        "client": None if results.client is None else results.client.as_json(_client_cpu(results)),
         "oracle": oracle.as_json(results.rounds, results.ideals),
         "dropped": dict(results.dropped),
         "aims": [asdict(verdict) for verdict in results.verdicts()],
         "verdict": {"sentences": list(found.sentences), "compared": [one.as_json() for one in found.compared]},
         "warnings": doubts.warnings(results),
     }
+
+
+def _client_cpu(results: Results) -> float | None:
+    """Cores that the client used at most."""
+    return max((one.client_cpu for arm in results.arms() for one in results.summaries(arm)), default=None)
 
 
 def _round(summary: RoundSummary, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Final
 
+from priority_router.ops.bench.client_rate import MOST_CPU, of_a_process
 from priority_router.ops.bench.experiment import Results
 from priority_router.ops.bench.scenarios import shortened
 from priority_router.ops.bench.wire import Outcome
@@ -18,9 +19,6 @@ LATE_SHARE: Final = 0.1
 
 LATE_MS: Final = 5.0
 """...or above this, where a batch takes no time; 2 busy cores alone make some ms."""
-
-MOST_CPU: Final = 0.8
-"""Of a core, by a generator process in open loop: one that is busier has no time left for what comes at once."""
 
 LEAST_WAITING: Final = 0.05
 """Of the time, in which more requests must be there than the executor takes at once, for priority to matter."""
@@ -36,6 +34,8 @@ def warnings(results: Results) -> list[str]:
     found += [f"{arm} was left out: {reason}" for arm, reason in results.dropped.items()]
     if results.arms() and scenario.loads and not queued(results):
         found.append("no queue: the executor could nearly always take all that was there, so priority cannot show")
+    if results.client and (beyond := results.client.too_much()):
+        found.append(beyond)
     for name in results.arms():
         found += _of_arm(results, name)
     return found
@@ -56,6 +56,19 @@ def too_late(results: Results, arm: str) -> str | None:
     return f"{arm}: requests were sent up to {late:.1f} ms late (p99); the generator was a bottleneck"
 
 
+def _closed(results: Results, name: str) -> list[str]:
+    """Says so where a closed loop was about as fast as its client can be."""
+    if results.scenario.loads or results.client is None or results.client.top is None:
+        return []
+    most = of_a_process(results.client.top, results.client.grpc)
+    fastest = max(step.rows_per_s for summary in results.summaries(name) for step in summary.classes.values())
+    if fastest <= most:
+        return []
+    return [
+        f"{name}: {fastest:.0f} requests/s are near the {results.client.top.rate:.0f} that its client can do at most"
+    ]
+
+
 def _of_arm(results: Results, name: str) -> list[str]:
     summaries = results.summaries(name)
     late = too_late(results, name)
@@ -63,6 +76,7 @@ def _of_arm(results: Results, name: str) -> list[str]:
     busiest = max(summary.client_cpu / summary.processes for summary in summaries)
     if results.scenario.loads and busiest > MOST_CPU:
         found.append(f"{name}: a generator process used {busiest:.0%} of a core; give it more with --processes")
+    found += _closed(results, name)
     judged = [results.scenario.urgent] if results.scenario.loads else list(summaries[0].classes)
     for class_name in judged:
         outcomes = [summary.classes[class_name].outcomes for summary in summaries]

@@ -3,33 +3,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any
 
 from priority_router.core.values import SECOND
 from priority_router.errors import PriorityRouterError, SetupError
 from priority_router.ops import command_line
-from priority_router.ops.bench import details, executor_stats, load, oracle, traffic
+from priority_router.ops.bench import client_rate, details, executor_stats, load, oracle, traffic
 from priority_router.ops.bench.aims import ORACLE, Verdict, judge, step_name
 from priority_router.ops.bench.arms import ARMS, Arm
 from priority_router.ops.bench.arrivals import Schedule
+from priority_router.ops.bench.client_rate import Client
 from priority_router.ops.bench.ledger import Ledger
-from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.load import GRPC, LoadError, Target
 from priority_router.ops.bench.progress import Listener
 from priority_router.ops.bench.requests import Requests, by_class
 from priority_router.ops.bench.scenarios import Scenario
 from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.bench.traffic import Trace
 from priority_router.ops.bench.venue import Venue
-
-RATE_OF_A_PROCESS: Final = 4000.0
-"""Requests per second that one client process sends without being late; in a closed loop it reached 14,000."""
-
-RATE_OF_A_GRPC_PROCESS: Final = 1000.0
-"""Likewise by gRPC, whose Python client has threads and takes a multiple of the CPU time for each request."""
 
 
 @dataclass(slots=True)
@@ -44,6 +38,7 @@ class Results:
         details: likewise what `details.of_round` made of each.
         requests: likewise every counted request, by class.
         ideals: for each round what the oracle made of its arrivals, where there is one.
+        client: what sends the load; None before that is known.
         dropped: arms that could not be run, and why.
         url: of the server that was there, empty where each arm had one of its own.
         triton: the server's version, empty before the first server ran.
@@ -58,6 +53,7 @@ class Results:
     details: list[dict[str, dict[str, Any]]] = field(default_factory=list)
     requests: list[dict[str, dict[str, Requests]]] = field(default_factory=list)
     ideals: list[RoundSummary | None] = field(default_factory=list)
+    client: Client | None = None
     dropped: dict[str, str] = field(default_factory=dict)
     url: str = ""
     triton: str = ""
@@ -119,6 +115,7 @@ def run(plan: Plan, progress: Listener) -> Results:
         progress.say(f"without {name}: {reason}")
     due: list[Ledger] = []
     try:
+        results.client = _client(plan, progress)
         for number in range(plan.scenario.rounds):
             results.rounds.append({})
             results.details.append({})
@@ -139,6 +136,27 @@ def run(plan: Plan, progress: Listener) -> Results:
         for finished, ledger in zip_longest(results.rounds, due)
     ]
     return results
+
+
+def _client(plan: Plan, progress: Listener) -> Client:
+    """What the client can do and how many processes it takes, told before the first arm runs."""
+    scenario, payloads = plan.scenario, plan.venue.payloads
+    schedule, rows = None, 1
+    if scenario.loads:
+        choices = traffic.variants(scenario, plan.trace, payloads)
+        schedule = traffic.schedule(scenario, plan.trace, choices, plan.seed, 0)
+        rows = max(scenario.loads, key=lambda load: load.rate).rows
+    grpc, top = plan.venue.url.startswith(GRPC), None
+    if not grpc:
+        try:
+            top = client_rate.measured(payloads(rows)[0])
+        except LoadError as error:
+            progress.say(str(error))
+    client = client_rate.planned(schedule, top, grpc=grpc, processes=plan.processes)
+    progress.say(f"client: {client.words()}")
+    if beyond := client.too_much():
+        progress.say(f"warning: {beyond}")
+    return client
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +194,12 @@ def _run_arm(plan: Plan, arm: Arm, number: int, results: Results) -> _Measured:
                 warmup_s=scenario.warmup_seconds,
                 settle=[scenario.urgent],
                 grace_s=scenario.grace_seconds,
-                processes=plan.processes or processes_for(schedule, grpc=target.grpc),
+                processes=results.client.processes if results.client else 1,
                 queue_time=True,
             )
             return _measured(scenario, summary, ledger, plan.samples)
     except PriorityRouterError as error:
         raise type(error)(f"arm {arm.name}, round {number + 1}: {error}") from error
-
-
-def processes_for(schedule: Schedule, *, grpc: bool) -> int:
-    """Client processes that a schedule needs, by either protocol."""
-    rate = len(schedule) / (schedule.duration / SECOND)
-    return max(1, math.ceil(rate / (RATE_OF_A_GRPC_PROCESS if grpc else RATE_OF_A_PROCESS)))
 
 
 def _measured(scenario: Scenario, summary: RoundSummary, ledger: Ledger, samples: int) -> _Measured:

@@ -209,7 +209,7 @@ def _started(jobs: Sequence[_Job]) -> Iterator[Running]:
         for job in jobs:
             ours, theirs = context.Pipe()
             process: BaseProcess = context.Process(target=_work, args=(job, theirs), daemon=True)
-            with _without_interrupts():
+            with without_interrupts():
                 process.start()
             theirs.close()
             workers.append((process, ours))
@@ -222,7 +222,7 @@ def _started(jobs: Sequence[_Job]) -> Iterator[Running]:
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """A process started inside never sees Ctrl-C: it is for the parent to end it, and to keep what is complete."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from priority_router.ops.bench import doubts, findings, oracle, table
 from priority_router.ops.bench.aims import Verdict, limit_text
 from priority_router.ops.bench.arms import ARMS
+from priority_router.ops.bench.client_rate import processes_text
 from priority_router.ops.bench.experiment import Results
 
 WIDTH: Final = 110
@@ -56,8 +57,8 @@ def _client(results: Results) -> str:
     processes = max(one.processes for one in summaries)
     cpu = max(one.client_cpu for one in summaries)
     late = max(one.late_p99_ms for one in summaries)
-    several = "es" if processes > 1 else ""
-    return f"client: {processes} process{several}, {cpu:.0%} of a core at most, late by {late:.1f} ms at most (p99)"
+    used = f"client: {processes_text(processes)}, {cpu:.0%} of a core at most, late by {late:.1f} ms at most (p99)"
+    return f"{used}\n  {results.client.words()}" if results.client else used
 
 
 def _round_count(results: Results) -> str:
