@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from itertools import pairwise
 from typing import Any, Final
 
-from priority_router.ops.demo.chart import DARK, LIGHT, Theme
+from priority_router.ops.pages.axes import ticks
+from priority_router.ops.pages.theme import DARK, LIGHT, Theme
 
 WIDTH, HEIGHT = 720, 270
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 52, 52
 """Room around the data of a panel, for the labels."""
 
 DASHES: Final = ("none", "6 3", "2 3")
-TICKS: Final = 5
-"""Lines across a panel, at most."""
 
 Chart = Mapping[str, Any]
 """``x_label``, ``x``: texts from left to right, ``panels``: each with ``y_label`` and ``lines``, each of those with
@@ -64,16 +62,16 @@ def _style(theme: Theme) -> str:
 
 
 def _panel(chart: Chart, panel: Mapping[str, Any], width: float) -> Iterator[str]:
-    ticks = _ticks(max(value for line in panel["lines"] for value in line["y"]))
+    marks = ticks(max(value for line in panel["lines"] for value in line["y"]))
     across, down = width - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     xs = [LEFT + across * (place + 0.5) / len(chart["x"]) for place in range(len(chart["x"]))]
 
     def height(value: float) -> float:
-        return TOP + down * (1 - value / ticks[-1])
+        return TOP + down * (1 - value / marks[-1])
 
     yield f'<text class="t" x="{LEFT - 38}" y="18">{escape(panel["y_label"])}</text>'
     yield from _legend(panel["lines"])
-    for tick in ticks:
+    for tick in marks:
         yield f'<path class="g" d="M{LEFT} {height(tick):.1f}H{LEFT + across:g}"/>'
         yield f'<text class="m" x="{LEFT - 6}" y="{height(tick) + 4:.1f}" text-anchor="end">{tick:,g}</text>'
     for x, name in zip(xs, chart["x"], strict=True):
@@ -96,14 +94,3 @@ def _legend(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f'<path class="l l{ink}" stroke-dasharray="{DASHES[place]}" d="M{x:g} 33h20"/>'
         yield f'<text class="m" x="{x + 25:g}" y="37">{escape(line["name"])}</text>'
         x += 40 + 6.6 * len(line["name"])
-
-
-def _ticks(most: float) -> list[float]:
-    """Round numbers from 0 to at least ``most``, as many as fit."""
-    for exponent in range(-4, 12):
-        for step in (1, 2, 5):
-            size = step * 10.0**exponent
-            if size * TICKS >= most:
-                ticks = [round(place * size, 6) for place in range(TICKS + 1)]
-                return [tick for before, tick in pairwise([-size, *ticks]) if before < most]
-    raise ValueError(f"{most} is too large for a chart")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from priority_router.ops.demo import page, verdict
-from priority_router.ops.demo.chart import DARK, LIGHT
+from priority_router.ops.pages.theme import DARK, LIGHT
 from support import browser
 from support.demo_results import BEFORE, results
 

@@ -56,16 +56,3 @@ def test_policies_show_every_chart_with_its_words(script):
 )
 def test_the_data_are_what_the_simulator_gives(script, name):
     assert script.CHARTS[name]() == RECORDED[name], "run scripts/policy_charts.py"
-
-
-@pytest.mark.parametrize(
-    ("most", "ticks"),
-    [
-        (100, [0, 20, 40, 60, 80, 100]),
-        (99, [0, 20, 40, 60, 80, 100]),
-        (12, [0, 5, 10, 15]),
-        (0.7, [0, 0.2, 0.4, 0.6, 0.8]),
-    ],
-)
-def test_ticks_are_round_and_reach_the_largest(script, most, ticks):
-    assert script.chart_svg._ticks(most) == ticks

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from priority_router.ops.demo import chart
-from priority_router.ops.demo.chart import DARK, LIGHT, NARROW, WIDE
+from priority_router.ops.demo.chart import NARROW, WIDE
+from priority_router.ops.pages.theme import DARK, LIGHT
 from support.demo_results import BEFORE, results
 
 RESULTS = results(replace(BEFORE, online_ms=30, seed=2))

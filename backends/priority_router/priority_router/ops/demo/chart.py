@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from priority_router.ops.bench.requests import Requests
 from priority_router.ops.demo.measurements import Results
 from priority_router.ops.loads import BACKGROUND, ONLINE
+from priority_router.ops.pages.theme import LIGHT, Theme
 
 _LAST_SHARE: Final = 0.997
 _POINTS_DPI: Final = 220
@@ -31,25 +32,6 @@ _POINTS_DPI: Final = 220
 _PNG_DPI: Final = 110
 _NO_ANSWER_HEIGHT: Final = 0.96
 """Where in a panel requests without an answer are marked, as a share of its height."""
-
-
-@dataclass(frozen=True, slots=True)
-class Theme:
-    """Colours on one background.
-
-    Attributes:
-        surface: behind everything.
-        ink: text.
-        muted: axes, and class background in a timeline.
-        grid: lines behind the data.
-        arms: in the order in which arms ran.
-    """
-
-    surface: str
-    ink: str
-    muted: str
-    grid: str
-    arms: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +55,6 @@ class Layout:
     legend_columns: int
 
 
-LIGHT: Final = Theme("#ffffff", "#1f2328", "#59636e", "#d8dee4", ("#6e7781", "#a33f94", "#aa5a00", "#0062b8"))
-DARK: Final = Theme("#14181d", "#e6edf3", "#9aa4ae", "#363d45", ("#a3acb5", "#e28fd3", "#f2a33c", "#5cb0ff"))
 WIDE: Final = Layout(11.0, 3.9, 2, 3.2, 4, 4)
 NARROW: Final = Layout(3.6, 6.2, 1, 4.6, 2, 2)
 _STYLES: Final = (":", "-.", "--", "-")

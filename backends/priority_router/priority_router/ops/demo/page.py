@@ -15,10 +15,12 @@ from typing import Final
 from priority_router import __version__
 from priority_router.ops.bench.paired import BLOCK_SECONDS, JUDGED_CONFIDENCE, LEAST_SHARE
 from priority_router.ops.demo import tables
-from priority_router.ops.demo.chart import DARK, LIGHT, NARROW, WIDE, Theme, data_uri, distribution, svg, timeline
+from priority_router.ops.demo.chart import NARROW, WIDE, data_uri, distribution, svg, timeline
 from priority_router.ops.demo.measurements import Results
 from priority_router.ops.demo.verdict import Verdict
 from priority_router.ops.loads import BACKGROUND, ONLINE
+from priority_router.ops.pages import html
+from priority_router.ops.pages.theme import DARK, LIGHT
 
 NARROW_PIXELS: Final = 640
 """Up to this width a page shows the narrow layout."""
@@ -74,20 +76,7 @@ def as_html(results: Results, verdict: Verdict, charts: Iterable[Picture], creat
     """
     distribution_chart, timeline_chart = (_figure(one) for one in charts)
     window = next(iter(next(iter(results.requests.values())).values())).window_s
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Priority router: demonstration</title>
-<style>
-{_colours(LIGHT)}
-@media (prefers-color-scheme: dark) {{ {_colours(DARK)} }}
-{_STYLE.read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <p class="eyebrow">triton-priority-router {escape(__version__)}</p>
 <h1>One model, two classes of traffic</h1>
 <p class="lead">{escape(_load(results, window))}</p>
@@ -97,7 +86,7 @@ def as_html(results: Results, verdict: Verdict, charts: Iterable[Picture], creat
 <p>{escape(verdict.sentence)}</p>
 <p class="note">{escape(f"{tables.ROUTER_ADDS} {_NOISE}")}</p>
 </section>
-{_warnings(tables.warnings(results))}<section class="arms" aria-label="Arms">
+{html.warnings(tables.warnings(results))}<section class="arms" aria-label="Arms">
 {_cards(results)}</section>
 <section>
 <h2>Latency distribution</h2>
@@ -128,9 +117,8 @@ offered than the model can do, background work must pile up.</p>
 </main>
 <footer><p>{escape(created)}. Server, model and load generator shared this machine’s cores. <code>scripts/demo</code>
 does it again.</p></footer>
-</body>
-</html>
 """
+    return html.page("Priority router: demonstration", _STYLE.read_text(encoding="utf-8"), body)
 
 
 _NOISE: Final = (
@@ -153,19 +141,6 @@ def _load(results: Results, window: float) -> str:
 
 def _times(latency: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {latency[key]:.0f} ms" for name, key in tables.TIMES.items() if key in latency) or "-"
-
-
-def _colours(theme: Theme) -> str:
-    arms = {f"arm{place}": colour for place, colour in enumerate(theme.arms)}
-    named = {"surface": theme.surface, "ink": theme.ink, "muted": theme.muted, "line": theme.grid, **arms}
-    return f":root {{ {' '.join(f'--{name}: {colour};' for name, colour in named.items())} }}"
-
-
-def _warnings(texts: Sequence[str]) -> str:
-    if not texts:
-        return ""
-    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
-    return f'<section class="warnings"><h2>Beware</h2><ul>{items}</ul></section>\n'
 
 
 def _cards(results: Results) -> str:
@@ -200,37 +175,24 @@ def _class_table(results: Results, caption: str, columns: Sequence[str]) -> str:
     groups = []
     for place, (name, summary) in enumerate(results.arms.items()):
         rows = [_row(class_name, tables.of_class(one), columns) for class_name, one in summary.classes.items()]
-        head = f'<tr class="arm"><th colspan="{len(columns) + 1}" scope="rowgroup">{_arm(place, name)}</th></tr>'
-        groups.append(f"<tbody>{head}{''.join(rows)}</tbody>")
-    return _table(caption, "class", columns, "\n".join(groups))
+        groups.append(html.group(html.swatch(f"arm{place}", name), len(columns) + 1, rows))
+    return html.table(caption, "class", columns, groups)
 
 
 def _executor_table(results: Results) -> str:
     rows = [
-        _row(name, tables.of_executor(summary), tables.EXECUTOR, place)
+        html.row(html.swatch(f"arm{place}", name), html.cells(tables.of_executor(summary), tables.EXECUTOR))
         for place, (name, summary) in enumerate(results.arms.items())
     ]
-    return _table(
-        "Busy: share of the time in which it computed", "arm", tables.EXECUTOR, f"<tbody>{''.join(rows)}</tbody>"
-    )
+    caption = "Busy: share of the time in which it computed"
+    return html.table(caption, "arm", tables.EXECUTOR, [html.rows(rows)])
 
 
 def _file_table(results: Results) -> str:
     columns = ("label", "score", "router", "executor")
-    cells = [tables.of_file(one) for one in results.classified]
-    rows = "".join(_row(one["file"], one, columns) for one in cells)
-    return _table("Time in the router’s queue and in the executor, ms", "file", columns, f"<tbody>{rows}</tbody>")
+    rows = [_row(one["file"], one, columns) for one in map(tables.of_file, results.classified)]
+    return html.table("Time in the router’s queue and in the executor, ms", "file", columns, [html.rows(rows)])
 
 
-def _table(caption: str, first: str, columns: Sequence[str], body: str) -> str:
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *columns))
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>\n{body}</table>"
-
-
-def _row(name: str, cells: Mapping[str, str], columns: Sequence[str], place: int | None = None) -> str:
-    head = escape(name) if place is None else _arm(place, name)
-    return f'<tr><th scope="row">{head}</th>' + "".join(f"<td>{escape(cells[one])}</td>" for one in columns) + "</tr>"
-
-
-def _arm(place: int, name: str) -> str:
-    return f'<span class="swatch" style="--arm: var(--arm{place})"></span>{escape(name)}'
+def _row(name: str, cells: Mapping[str, str], columns: Sequence[str]) -> str:
+    return html.row(escape(name), html.cells(cells, columns))
