@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from priority_router.errors import SetupError
 
@@ -57,10 +57,40 @@ def check_writable(path: Path, option: str = "--json") -> None:
 
 
 def write(path: Path, document: Mapping[str, object]) -> None:
-    """Writes a document as JSON; a reader sees the old file or the new one, never half of it."""
+    """Writes a document as JSON, as `write_text` does."""
+    write_text(path, as_text(document))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file; a reader sees the old one or the new one, never half of it."""
     draft = path.with_name(path.name + ".new")
-    draft.write_text(as_text(document), encoding="utf-8")
+    draft.write_text(text, encoding="utf-8")
     draft.replace(path)
+
+
+def read(path: Path, schema: str) -> dict[str, Any]:
+    """Reads a document that `write` wrote.
+
+    Args:
+        path: the file.
+        schema: the form that it must say it has.
+
+    Raises:
+        SetupError: it cannot be read, or has another form.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetupError(f"{path}: cannot be read ({error.strerror}); name a file that exists and is yours") from None
+    except (ValueError, RecursionError):
+        raise SetupError(f"{path}: is no JSON; name a file of the form {schema}") from None
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != schema:
+        raise SetupError(
+            f"{path}: has the form {found!r} and not {schema!r}; name a file of this one, or measure again"
+        )
+    result: dict[str, Any] = document
+    return result
 
 
 def as_text(document: Mapping[str, object]) -> str:

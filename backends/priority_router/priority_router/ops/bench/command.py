@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from priority_router.ops import command_line, result_file
-from priority_router.ops.bench import details, document, experiment, plan_file, report
+from priority_router.ops.bench import details, document, experiment, outputs, plan_file, report
 from priority_router.ops.bench.arms import ARMS, EXECUTOR, ROUTER
 from priority_router.ops.bench.experiment import Plan
 from priority_router.ops.bench.progress import Progress, clock_text
@@ -22,6 +23,14 @@ from priority_router.ops.bench.venue import Embedded, Models, Venue
 DEFAULT_SEED = 1
 # A server's start and end, and the wait for the last replies, per arm and round.
 _AROUND_SECONDS = 6.0
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "report": (
+        "priority_router.ops.bench.again",
+        "RESULT.json [--html FILE] [--csv FILE]: page and table of a stored result",
+    ),
+}
+"""First word to the module whose ``main(words)`` runs instead, with the words after it, and how to use it in a line."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -34,19 +43,25 @@ def main(words: Sequence[str]) -> int:
         0 when everything was measured, that of an order to stop which cut it short; what was measured is written in
         either case.
     """
+    if words and words[0] in COMMANDS:
+        status: int = importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
+        return status
     options = _parser().parse_args(words)
     plan = _plan(options)
     target: Path = options.json
     result_file.check_writable(target)
+    outputs.check(options)
     run = [name for name in plan.scenario.arms if name not in plan.venue.refused(plan.scenario.arms)]
     steps = plan.scenario.rounds * max(1, len(run))
     whole = estimated_seconds(dataclasses.replace(plan.scenario, arms=tuple(run)))
     with command_line.interrupted_by_sigterm(), Progress(sys.stderr, steps, whole / steps) as progress:
         progress.say(f"{plan.scenario.name}: about {clock_text(whole)} min")
         results = experiment.run(plan, progress)
-    result_file.write(target, document.as_json(results, _command(options)))
-    print(report.as_text(results))
-    print(f"\n{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
+    measured = document.as_json(results, _command(options))
+    result_file.write(target, measured)
+    print(report.as_text(results) + "\n")
+    outputs.write(measured, options)
+    print(f"{target}: written; again: {shlex.join(['priority-router', 'bench', *words])}")
     return results.exit_status
 
 
@@ -125,6 +140,7 @@ def _command(options: argparse.Namespace) -> list[str]:
         "--classes": options.classes and ",".join(options.classes),
         "--capacity": options.capacity,
         "--json": result_file.shown(options.json),
+        **{option: result_file.shown(path) for option, path in outputs.wanted(options).items()},
     }
     values = {
         name: f"{value:g}" if isinstance(value, float) else str(value)
@@ -144,13 +160,16 @@ def _parser() -> argparse.ArgumentParser:
         epilog="scenarios:\n"
         + "".join(f"  {name:17}{one.meaning} ({minutes[name]:.0f} min)\n" for name, one in SCENARIOS.items())
         + "\narms:\n"
-        + "".join(f"  {arm.name:18}{arm.meaning}\n" for arm in ARMS.values()),
+        + "".join(f"  {arm.name:18}{arm.meaning}\n" for arm in ARMS.values())
+        + "\nwithout measuring:\n"
+        + "".join(f"  {name} {use}\n" for name, (_, use) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "scenario", type=_scenario, metavar="SCENARIO", help="see below, or a file of your own: plan.toml"
     )
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where to write the results")
+    outputs.add_options(parser)
     parser.add_argument("--arms", type=_arms, metavar="A,B", help=f"only these arms (default {','.join(COMPARED)})")
     number, seconds = command_line.whole_number, command_line.seconds
     parser.add_argument("--rounds", type=number(1), metavar="N", help="how often each arm runs")
