@@ -10,6 +10,7 @@ import pytest
 from priority_router.ops.demo import page, verdict
 from priority_router.ops.pages.theme import DARK, LIGHT
 from support import browser
+from support.browser import rgb
 from support.demo_results import BEFORE, results
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -29,10 +30,6 @@ def shown(request, html, tmp_path_factory):
     theme, device = request.param
     folder = tmp_path_factory.mktemp(f"{theme}-{device}")
     return THEMES[theme], WIDTHS[device], browser.show(html, WIDTHS[device], theme == "dark", folder)
-
-
-def rgb(colour):
-    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
 
 
 def test_nothing_overflows(shown):

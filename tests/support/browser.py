@@ -49,6 +49,7 @@ onload = () => {{
     height: root.scrollHeight,
     overflowing: wide.map(one => one.outerHTML.slice(0, 80)),
     background: inner.defaultView.getComputedStyle(inner.body).backgroundColor,
+    requests: inner.defaultView.performance.getEntriesByType("resource").map(one => one.name),
     images: [...inner.images].map(one => ({{ natural: one.naturalWidth, chosen: one.currentSrc.length }})),
   }})
 }}
@@ -61,7 +62,7 @@ class Shown:
     """A page as it was shown.
 
     Attributes:
-        measured: sizes, what overflows, and the images, as the script above has them.
+        measured: sizes, what overflows, and what was loaded, as the script above has them.
         pixels: [height, width, 3] 0 to 1, the whole page.
     """
 
@@ -77,6 +78,11 @@ def found() -> str:
     pytest.fail("no Chromium on PATH; install one (Debian: apt-get install chromium)")
 
 
+def rgb(colour: str) -> tuple[int, ...]:
+    """A colour, written ``#rrggbb``, as the browser tells it: red, green and blue, 0 to 255."""
+    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+
+
 def show(page: str, width: int, dark: bool, folder: Path) -> Shown:
     """Shows a page twice: to measure it, and then as high as it is.
 
@@ -86,11 +92,16 @@ def show(page: str, width: int, dark: bool, folder: Path) -> Shown:
         dark: what the page hears that its reader prefers.
         folder: an empty one, for the browser; the image is left there as ``page.png``.
     """
-    measured = _ask(page, width, 1000, dark, folder)
+    measured = measure(page, width, dark, folder)
     _ask(page, width, measured["height"], dark, folder)
     pixels = matplotlib.image.imread(folder / "page.png")[: measured["height"], :width, :3]
     matplotlib.image.imsave(folder / "page.png", pixels)
     return Shown(measured, pixels)
+
+
+def measure(page: str, width: int, dark: bool, folder: Path) -> dict[str, Any]:
+    """What `Shown` says of a page without its image; takes what `show` takes."""
+    return _ask(page, width, 1000, dark, folder)
 
 
 def _ask(page: str, width: int, height: int, dark: bool, folder: Path) -> dict[str, Any]:

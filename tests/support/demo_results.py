@@ -63,14 +63,15 @@ def results(router: Made, hooks: Made = BEFORE, plain: Made = PLAIN, seconds: fl
 
 
 def _arm(made: Made, seconds: float) -> tuple[RoundSummary, dict[str, Requests]]:
-    ledger = _ledger(made, seconds)
-    summary = summarise(ledger, WARMUP_SECONDS, 0.0, 3.9)
+    books = ledger(made, seconds)
+    summary = summarise(books, WARMUP_SECONDS, 0.0, 3.9)
     rows_per_s = sum(one.rows_per_s for one in summary.classes.values())
     summary = replace(summary, busy=made.ms_per_row * rows_per_s / 1e3, late_p99_ms=made.late_p99_ms)
-    return summary, by_class(ledger, WARMUP_SECONDS)
+    return summary, by_class(books, WARMUP_SECONDS)
 
 
-def _ledger(made: Made, seconds: float) -> Ledger:
+def ledger(made: Made, seconds: float) -> Ledger:
+    """The books of one arm: a warm-up and so many seconds after it."""
     duration = WARMUP_SECONDS + seconds
     online, background = round(20 * duration), round(110 * duration)
     count = online + background

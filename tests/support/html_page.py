@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+
+_FOREIGN = {"script", "link", "iframe", "object", "embed", "base", "form", "audio", "video"}
 
 
 class Page(HTMLParser):
@@ -28,7 +31,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
-        if tag not in ("meta", "img", "source"):
+        if tag not in ("meta", "img", "source", "br"):
             self._open.append(tag)
         if tag == "tr":
             self._rows.append([])
@@ -46,3 +49,14 @@ class Page(HTMLParser):
             self._rows = self.tables[data] = []
         elif "td" in self._open or "th" in self._open:
             self._rows[-1][-1] += data
+
+
+def assert_it_needs_nothing_else(html: str) -> None:
+    """Nothing runs in a page, and nothing in it comes from elsewhere."""
+    read = Page(html)
+    assert not {tag for tag, _ in read.elements} & _FOREIGN
+    for tag, attributes in read.elements:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("src", "srcset", "href", "xlink:href", "data", "action"):
+            assert attributes.get(name, "data:").startswith("data:"), tag
+    assert not re.search(r"https?:|url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", html))
