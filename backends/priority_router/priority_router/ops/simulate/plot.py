@@ -20,7 +20,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
 from priority_router.ops.bench.stats import errors_among
 from priority_router.ops.bench.table import short
 from priority_router.ops.bench.wire import Outcome
-from priority_router.ops.demo.chart import LIGHT, settings
+from priority_router.ops.demo.chart import settings
+from priority_router.ops.pages.theme import LIGHT
 
 _SHOWN: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99", "max_ms": "max"}
 _COLOURS: Final = (LIGHT.arms[3], LIGHT.grid)
