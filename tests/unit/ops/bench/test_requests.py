@@ -35,7 +35,7 @@ def test_requests_count_where_they_were_due_and_rows_where_they_ended():
 
 
 def test_they_add_up_to_the_summary():
-    made = demo_results._ledger(demo_results.Made(unanswered=0.1), 10.0)
+    made = demo_results.ledger(demo_results.Made(unanswered=0.1), 10.0)
     summary = summarise(made, demo_results.WARMUP_SECONDS)
     for name, requests in by_class(made, demo_results.WARMUP_SECONDS).items():
         one = summary.classes[name]
