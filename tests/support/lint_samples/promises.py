@@ -123,4 +123,11 @@ SAMPLES: Final = (
         fix=(policy("max_execution_microseconds = 80000", "max_execution_microseconds = 90000"),),
         profile=_PROFILE,
     ),
+    sample(
+        "PR517",
+        "",
+        policy(_TOP, f"{_TOP}max_queue_bytes = 8000\n"),
+        policy(_ONLINE, f"{_ONLINE}max_queue_bytes = 8001\n"),
+        fix=(policy("max_queue_bytes = 8001", "max_queue_bytes = 4000"),),
+    ),
 )

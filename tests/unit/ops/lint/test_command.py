@@ -198,6 +198,15 @@ def test_a_profile_tells_which_timeouts_are_too_short(repository, tmp_path, caps
     assert "write default_timeout_microseconds = 122000, or more" in out
 
 
+def test_a_profile_of_others_is_said_to_be_compared_with_nothing(repository, tmp_path, capsys):
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps(PROFILE | {"recorded": {"model": "lane", "executor": "scorer"}}))
+    assert lint(repository, "--profile", profile) == 0
+    assert (
+        f"not looked at: {profile}: it was recorded of router 'lane' and executor 'scorer'" in capsys.readouterr().out
+    )
+
+
 @pytest.mark.parametrize("text", [None, "{}", "no JSON"])
 def test_a_profile_that_cannot_be_used_is_wrong_use(repository, tmp_path, capsys, text):
     profile = tmp_path / "profile.json"

@@ -88,9 +88,26 @@ KEYS = "default_timeout_microseconds = 50000, max_blocking_microseconds = 50000"
 def test_a_profile_counts_for_the_router_that_it_is_of():
     models = [lane(KEYS), lane(KEYS, name="second"), scorer()]
     shared = ["PR303"] * 2
-    for router_name, count in (("lane", 1), ("nobody", 2), ("", 2), ("scorer", 2)):
-        found = codes(*models, profile=Recorded("p.json", router_name, **SLOW))
-        assert sorted(found) == sorted(["PR511", "PR512"] * count + shared), router_name
+    for router_name, executor, count in (
+        ("lane", "", 1),
+        ("lane", "scorer", 1),
+        ("lane", "other", 0),
+        ("nobody", "", 0),
+        ("nobody", "scorer", 2),
+        ("nobody", "other", 0),
+        ("", "", 2),
+        ("", "scorer", 2),
+        ("scorer", "", 0),
+    ):
+        profile = Recorded("p.json", router_name, **SLOW, executor=executor)
+        found = codes(*models, profile=profile)
+        assert sorted(found) == sorted(["PR511", "PR512"] * count + shared), (router_name, executor)
+        said = Repository({one.name: one for one in models}, profile=profile).profile_of_others()
+        assert bool(said) == (count == 0), (router_name, executor)
+
+
+def test_a_common_limit_of_bytes_that_is_not_set_is_no_bound_for_a_class():
+    assert codes(lane("max_queue_bytes = 9000", top="max_queue_bytes = 9000"), scorer()) == []
 
 
 def test_a_profile_counts_before_what_is_declared():

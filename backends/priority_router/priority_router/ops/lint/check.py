@@ -65,12 +65,13 @@ def check(repositories: Sequence[Path], thread_pool_size: int | None = None, pro
     """
     contents = reading.read(repositories)
     locator = Locator(contents)
+    served = contents.repository(thread_pool_size, profile)
     found = [Located(finding, locator.file(finding.place), position) for finding, position in contents.found] + [
-        Located(finding, locator.file(finding.place), locator.position(finding))
-        for finding in repository.check(contents.repository(thread_pool_size, profile))
+        Located(finding, locator.file(finding.place), locator.position(finding)) for finding in repository.check(served)
     ]
     found.sort(key=_order)
-    return Report(tuple(repositories), len(contents.folders), tuple(found), tuple(contents.remarks))
+    remarks = [*contents.remarks, *filter(None, [served.profile_of_others()])]
+    return Report(tuple(repositories), len(contents.folders), tuple(found), tuple(remarks))
 
 
 def _order(located: Located) -> tuple[str, Position, str, str]:

@@ -266,6 +266,11 @@ _PROMISES: Final = {
         "max_execution_microseconds = 50_000",
         "max_execution_microseconds = 100_000",
     ),
+    "PR517": Example(
+        POLICY,
+        "max_queue_bytes = 1_000_000\n" + _CLASS % "max_queue_bytes = 4_000_000",
+        "max_queue_bytes = 4_000_000\n" + _CLASS % "max_queue_bytes = 1_000_000",
+    ),
 }
 
 EXAMPLES: Final[Mapping[str, Example]] = MappingProxyType(

@@ -27,4 +27,5 @@ def read(path: Path) -> Recorded:
         str(found.recorded.get("model", "")),
         {rows: round(times[rows].at(0.5)) for rows in times},
         {rows: round(times[rows].at(0.9)) for rows in times},
+        str(found.recorded.get("executor", "")),
     )

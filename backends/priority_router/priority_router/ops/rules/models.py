@@ -71,12 +71,14 @@ class Recorded:
         router: of which it was recorded; empty where it does not say.
         median: ns by row count, at least one.
         nearly: likewise, what nine in ten keep to.
+        executor: whose they are; empty where it does not say.
     """
 
     source: str
     router: str
     median: Mapping[int, int]
     nearly: Mapping[int, int]
+    executor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,26 @@ class Repository:
     profile: Recorded | None = None
 
     def recorded(self, router: Model) -> Recorded | None:
-        """The profile, if it is that of a router's executor: where it names no router of these it is taken for all."""
-        if self.profile is None or router.name == self.profile.router:
-            return self.profile
-        named = self.models.get(self.profile.router)
-        return None if named is not None and named.is_router else self.profile
+        """The profile, if it is that of a router's executor: by both names, or by the executor's alone where the router
+        that it names is none of these. One that names nothing is taken for all."""
+        profile = self.profile
+        if profile is None or not (profile.router or profile.executor):
+            return profile
+        called = "" if router.policy is None else router.policy.executor
+        same_executor = called == profile.executor
+        named = self.models.get(profile.router)
+        if named is not None and named.is_router:
+            return profile if named is router and (same_executor or not profile.executor) else None
+        return profile if same_executor else None
+
+    def profile_of_others(self) -> str:
+        """Why the profile is compared with nothing; empty where it is, or where there is none."""
+        routers = [model for model in self.models.values() if model.is_router]
+        if self.profile is None or not routers or any(self.recorded(router) is not None for router in routers):
+            return ""
+        profile = self.profile
+        of = [f"{what} {name!r}" for what, name in (("router", profile.router), ("executor", profile.executor)) if name]
+        return (
+            f"{profile.source}: it was recorded of {' and '.join(of)}, which no router here is or calls; record one of "
+            f"these: {', '.join(sorted(router.name for router in routers))}"
+        )

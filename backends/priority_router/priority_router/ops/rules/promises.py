@@ -295,7 +295,16 @@ def _bytes(router: Model, policy: RouterPolicy) -> Iterator[Finding]:
         for index, each in enumerate(policy.scheduling.classes)
     ]
     limits.append((("max_queue_bytes",), policy.scheduling.max_queue_bytes, f"the top of {policy_file(router)}"))
+    common = policy.scheduling.max_queue_bytes
     for path, limit, who in limits:
+        if limit > common > 0:
+            yield Finding(
+                rules.BYTES_ABOVE_ALL,
+                in_policy(router, *path),
+                f"{who} has max_queue_bytes = {limit}, and all classes together {common}: the common limit refuses "
+                "first",
+                f"write max_queue_bytes = {max(1, common // 2)}, or another value below {common}, for {who}",
+            )
         if 0 < limit < least:
             yield Finding(
                 rules.FEW_BYTES,

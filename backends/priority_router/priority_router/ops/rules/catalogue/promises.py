@@ -120,3 +120,10 @@ DECLARED_TOO_SHORT: Final = Rule(
     "The longest waits that `priority-router simulate --worst-case` computes from it do not hold.",
     "Write a time that no dispatch exceeds; --profile FILE tells what nine in ten keep to.",
 )
+BYTES_ABOVE_ALL: Final = Rule(
+    "PR517",
+    Severity.WARNING,
+    "max_queue_bytes of a class above that of all together",
+    "The class never has as much waiting, so that its own limit does nothing, and it can fill what the others need.",
+    "Write less for the class than at the top of the file, or more there.",
+)
