@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from priority_router.config import RouterPolicy, parse_policy
+from priority_router.runtime import parameters
 from priority_router.runtime.driver import Driver
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.log import Log
@@ -53,7 +54,7 @@ class Bench:
     def job(self, class_name: str = "online", count: int = 1, value: float = 0.0, **options: Any) -> Job:
         request = Request({"X": rows(count, value)}, parameters=f'{{"class": "{class_name}"}}', **options)
         job = Job(request.sender, self.clock())
-        self.intake.fill(job, request)
+        self.intake.fill(job, request, parameters.text(request))
         return job
 
     def submit(self, *jobs: Job) -> None:

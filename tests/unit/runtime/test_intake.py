@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from priority_router.config import parse_policy
 from priority_router.errors import InvalidRequest
-from priority_router.runtime import intake
+from priority_router.runtime import intake, parameters
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.work import Job, Wanted
 from support.fake_triton import Request, rows
@@ -32,7 +32,7 @@ def reader(size: int = 4, extra: str = "") -> Intake:
 
 def read(made: Intake, request: Request) -> Job:
     job = Job(request.sender, 5)
-    made.fill(job, request)
+    made.fill(job, request, parameters.text(request))
     return job
 
 

@@ -113,6 +113,21 @@ def test_parameters_that_cannot_be_read_do_not_ask_for_life(router: Router) -> N
     router.execute([garbled, broken])
     assert garbled.sender.reply.error().code() == TritonError.INVALID_ARG
     assert broken.sender.reply.error().code() == TritonError.INTERNAL
+    assert (router._received.begun, router._received.turned_away) == (2, 2)
+
+
+def test_the_parameters_of_a_request_are_asked_of_the_server_once(router: Router) -> None:
+    class Counted(Request):
+        readings = 0
+
+        def parameters(self) -> str:
+            self.readings += 1
+            return super().parameters()
+
+    request = Counted({"X": rows(1)})
+    router.execute([request])
+    assert request.sender.reply.error() is None
+    assert request.readings == 1
 
 
 class Senderless(Request):

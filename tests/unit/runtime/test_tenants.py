@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from priority_router.config import parse_policy
 from priority_router.errors import InvalidRequest
-from priority_router.runtime import metrics
+from priority_router.runtime import metrics, parameters
 from priority_router.runtime.classify import Classified, Classifier
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.metrics import samples
@@ -164,7 +164,7 @@ def test_the_core_is_told_and_what_is_capped_is_counted_by_rule() -> None:
     def send(tenant: str, name: str) -> Job:
         request = Request({"X": rows(1)}, parameters=json.dumps({"tenant": tenant, "class": name}))
         job = Job(request.sender, 5)
-        intake.fill(job, request)
+        intake.fill(job, request, parameters.text(request))
         return job
 
     job = send("acme", "online")

@@ -52,12 +52,13 @@ class Intake:
             self.capped.setdefault((rule.name, _ACTIONS[rule.above]), 0)
         self._classifier = Classifier(policy)
 
-    def fill(self, job: Job, request: Any) -> Request:
+    def fill(self, job: Job, request: Any, parameters: str) -> Request:
         """Reads ``request`` into its job.
 
         Args:
             job: made for this request; on an error it holds what was read until then.
             request: Triton's; used only during this call.
+            parameters: its own, as `parameters.text` reads them.
 
         Returns:
             What the core is to be given.
@@ -77,7 +78,7 @@ class Intake:
             tensors.sort(key=_name)
         rows = self._rows(tensors)
         try:
-            classified = self._classifier.classify(class_tensor, _parameters(request), rows)
+            classified = self._classifier.classify(class_tensor, parameters, rows)
         except UnknownClass:
             self.unknown_classes += 1
             raise
@@ -129,14 +130,6 @@ class Intake:
                 self._wanted.clear()
             wanted = self._wanted[key] = Wanted(key - TIMING_OUTPUTS, QUEUE_OUTPUT in key, EXECUTOR_OUTPUT in key)
         return wanted
-
-
-def _parameters(request: Any) -> str:
-    try:
-        text: str = request.parameters()
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"the request's parameters are not UTF-8: {error}") from None
-    return text
 
 
 def _name(item: tuple[str, Array]) -> str:

@@ -8,16 +8,14 @@ scheduler and the executor; not counted, since they are nobody's traffic.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from priority_router.interface import PROBE_PARAMETER
 
 
-def asked(request: Any) -> bool:
-    """Whether a request of Triton's is such a question; what cannot be read is none."""
+def asked(parameters: str) -> bool:
+    """Whether a request of Triton's is such a question, by its parameters; ones that are no JSON are none."""
     try:
-        text: str = request.parameters()
         # Nearly every request ends here, and pays for no more than the search.
-        return PROBE_PARAMETER in text and json.loads(text).get(PROBE_PARAMETER) is True
+        return PROBE_PARAMETER in parameters and json.loads(parameters).get(PROBE_PARAMETER) is True
     except Exception:  # noqa: BLE001 - whoever reads it next says what is wrong
         return False

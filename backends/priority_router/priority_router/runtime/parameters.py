@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request's parameters say, headers among them, by a policy's sources.
 
-Law: pure; JSON text in, one text out, or an InvalidRequest.
+Law: pure; JSON text in, one text out, or an InvalidRequest. Only `text` touches a request, which pays for each reading.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from priority_router.config import ClassSource, SourceKind
 from priority_router.errors import InvalidRequest
@@ -17,6 +17,19 @@ Pairs = Sequence[tuple[str, object]]
 """Parameters in their order, repetitions kept."""
 
 _LONGEST_SHOWN: Final = 64
+
+
+def text(request: Any) -> str:
+    """All parameters of a request of Triton's, JSON text.
+
+    Raises:
+        InvalidRequest: they are no text.
+    """
+    try:
+        found: str = request.parameters()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the request's parameters are not UTF-8: {error}") from None
+    return found
 
 
 def pairs(parameters: str) -> Pairs:
@@ -51,7 +64,7 @@ def look_up(source: ClassSource, given: Pairs, parameter: str) -> tuple[str | No
 def shown(name: bytes) -> str:
     """A client's text in an error: escaped, and cut to what a log line bears."""
     try:
-        text = repr(name.decode())
+        escaped = repr(name.decode())
     except UnicodeDecodeError:
-        text = repr(name)[1:]
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...'"
+        escaped = repr(name)[1:]
+    return escaped if len(escaped) <= _LONGEST_SHOWN else escaped[:_LONGEST_SHOWN] + "...'"

@@ -25,7 +25,7 @@ from priority_router.control import (
 )
 from priority_router.errors import InternalFault, RequestError
 from priority_router.hooks import HookCounters
-from priority_router.runtime import liveness, metrics, threads
+from priority_router.runtime import liveness, metrics, parameters, threads
 from priority_router.runtime.audit import Received
 from priority_router.runtime.cancels import Cancels
 from priority_router.runtime.driver import Driver
@@ -154,22 +154,24 @@ class Router:
         jobs = []
         returned: dict[int, Any] = {}
         for index, request in enumerate(requests):
-            job = None
+            job, begun = None, False
             # Triton takes an exception for the answer to the whole call, also to what is in other threads' hands.
             try:
                 job = Job(request.get_response_sender(), now)
-                if liveness.asked(request):
+                given = parameters.text(request)
+                if liveness.asked(given):
                     self._answers.put(Alive(job.sender))
                     continue
                 self._received.begun += 1
-                self._intake.fill(job, request)
+                begun = True
+                self._intake.fill(job, request, given)
                 jobs.append(job)
             except Exception as fault:  # noqa: BLE001 - its caller is answered, its neighbours are not disturbed
                 error = self._intake_error(fault)
+                self._received.begun += not begun
                 if job is not None:
                     self._answers.put(Answer(job, error))
                 else:
-                    self._received.begun += 1
                     returned[index] = self._replies.without_sender(error, self._returned)
                 self._received.turned_away += 1
         if jobs:
