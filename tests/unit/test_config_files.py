@@ -6,18 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from priority_router.config import load_policy, parse_policy
+from priority_router.config import load_policy
 from priority_router.errors import PolicyError
-
-TOP = 'policy_version = 1\nexecutor = "model"\n'
-SHAPE = "[executor_shape]\ninstances = 2\nmax_batch_size = 8\n"
-LEAST = TOP + SHAPE + '[[class]]\nname = "online"\nlevel = 1\n[[class]]\nname = "bulk"\nlevel = 2\n'
+from unit.test_config import LEAST, LEAST_POLICY, TOP
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(LEAST, encoding="utf-8-sig")
-    assert load_policy(path) == parse_policy(LEAST)
+    assert load_policy(path) == LEAST_POLICY
 
 
 def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:

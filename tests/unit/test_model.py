@@ -17,19 +17,10 @@ from priority_router.control import CONTROL_DIR_ENV, ControlDirectory
 from priority_router.errors import PolicyError, SetupError
 from support.fake_triton import Request, Triton, rows
 from support.modules import load_module
+from support.policy_texts import ONLINE, a_policy
 
 FOLDER = Path(__file__).parents[2] / "backends/priority_router"
-POLICY = """
-policy_version = 1
-mode = "plain"
-executor = "model"
-[executor_shape]
-instances = 1
-max_batch_size = 4
-[[class]]
-name = "online"
-level = 1
-"""
+POLICY = a_policy(ONLINE, top='mode = "plain"')
 CONFIG = {
     "name": "router",
     "max_batch_size": 64,
@@ -137,7 +128,7 @@ def test_what_the_configuration_costs_is_told_beside_the_other_warnings(
 
 def test_a_wrong_policy_keeps_it_from_loading(load: Callable[[Path], Any], arguments: dict[str, str]) -> None:
     Path(arguments["model_repository"], "1", "policy.toml").write_text(POLICY.replace("level = 1", "level = 0"))
-    with pytest.raises(PolicyError, match=r"policy\.toml:10: class\[0\]\.level = 0 cannot be used"):
+    with pytest.raises(PolicyError, match=r"policy\.toml:9: class\[0\]\.level = 0 cannot be used"):
         load(FOLDER).TritonPythonModel().initialize(arguments)
 
 

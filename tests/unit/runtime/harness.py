@@ -13,16 +13,13 @@ from priority_router.runtime.intake import Intake
 from priority_router.runtime.log import Log
 from priority_router.runtime.work import Answer, Call, Job, Tensors
 from support.fake_triton import Request, Sender, Triton, rows
+from support.policy_texts import a_class, a_policy
 
 
 def policy(*, size: int = 4, instances: int = 1, top: str = "", online: str = "", bulk: str = "") -> RouterPolicy:
     """Classes online (level 1) and bulk (level 2); the strings are further lines of each table."""
-    return parse_policy(
-        f'policy_version = 1\nexecutor = "model"\n{top}\n'
-        f"[executor_shape]\ninstances = {instances}\nmax_batch_size = {size}\n"
-        f'[[class]]\nname = "online"\nlevel = 1\n{online}\n'
-        f'[[class]]\nname = "bulk"\nlevel = 2\n{bulk}\n'
-    )
+    classes = (a_class("online", 1, online), a_class("bulk", 2, bulk))
+    return parse_policy(a_policy(*classes, top=top, instances=instances, size=size))
 
 
 class Clock:

@@ -10,26 +10,13 @@ import pytest
 from priority_router.config import parse_policy
 from priority_router.errors import InvalidRequest
 from priority_router.runtime.classify import Classified, Classifier, UnknownClass
-
-POLICY = """
-policy_version = 1
-executor = "model"
-default_class = "bulk"
-{extra}
-[executor_shape]
-instances = 1
-max_batch_size = {size}
-[[class]]
-name = "online"
-level = 1
-[[class]]
-name = "bulk"
-level = 2
-"""
+from support import policy_texts
+from support.policy_texts import a_policy
 
 
 def classifier(extra: str = "", size: int = 4) -> Classifier:
-    return Classifier(parse_policy(POLICY.format(extra=extra, size=size)))
+    top = f'default_class = "bulk"\n{extra}'
+    return Classifier(parse_policy(a_policy(policy_texts.ONLINE, policy_texts.BULK, top=top, size=size)))
 
 
 def column(*names: str | bytes) -> Any:

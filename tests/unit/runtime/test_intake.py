@@ -13,21 +13,11 @@ from priority_router.runtime import intake, parameters
 from priority_router.runtime.intake import Intake
 from priority_router.runtime.work import Job, Wanted
 from support.fake_triton import Request, rows
-
-POLICY = """
-policy_version = 1
-executor = "model"
-[executor_shape]
-instances = 1
-max_batch_size = {size}
-[[class]]
-name = "online"
-level = 1
-"""
+from support.policy_texts import ONLINE, a_policy
 
 
 def reader(size: int = 4, extra: str = "") -> Intake:
-    return Intake(parse_policy(extra + POLICY.format(size=size)))
+    return Intake(parse_policy(a_policy(ONLINE, top=extra, size=size)))
 
 
 def read(made: Intake, request: Request) -> Job:

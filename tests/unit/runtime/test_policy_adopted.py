@@ -17,16 +17,14 @@ from priority_router.runtime.metrics import Tally
 from priority_router.runtime.policy_watch import PolicyFile
 from priority_router.runtime.router import Router, Surroundings
 from support.fake_triton import Request, Triton, rows
+from support.policy_texts import BULK, a_class, a_policy
 
 from .harness import Bench, policy
 
 
 def renamed(*names: str) -> RouterPolicy:
     """One class per name, the last the default."""
-    tables = "\n".join(f'[[class]]\nname = "{name}"\nlevel = {level}' for level, name in enumerate(names, start=1))
-    return parse_policy(
-        f'policy_version = 1\nexecutor = "model"\n[executor_shape]\ninstances = 1\nmax_batch_size = 1\n{tables}\n'
-    )
+    return parse_policy(a_policy(*(a_class(name, level) for level, name in enumerate(names, start=1)), size=1))
 
 
 def adopt(bench: Bench, new: RouterPolicy) -> dict[str, int]:
@@ -136,16 +134,7 @@ def test_counters_of_a_class_that_is_gone_stay_and_go_on() -> None:
     assert (metrics.QUEUE_SIZE, (("class", "bulk"),)) not in found
 
 
-TEXT = """policy_version = 1
-mode = "plain"
-executor = "executor"
-[executor_shape]
-instances = 1
-max_batch_size = 4
-[[class]]
-name = "bulk"
-level = 2
-"""
+TEXT = a_policy(BULK, top='mode = "plain"')
 
 
 def asking(class_name: str) -> Request:
@@ -165,7 +154,7 @@ def test_a_router_takes_in_what_its_file_says(tmp_path: Path) -> None:
     router = Router(triton, parse_policy(TEXT), Surroundings("router", policy_file=PolicyFile(path, TEXT)))
     try:
         assert ask(router, "new").has_error()
-        path.write_text(TEXT + '[[class]]\nname = "new"\nlevel = 1\n')
+        path.write_text(TEXT + a_class("new", 1))
         assert router._policy_watch is not None
         for _ in range(2):
             router._policy_watch.look()

@@ -16,30 +16,9 @@ from priority_router.runtime.intake import Intake
 from priority_router.runtime.metrics import samples
 from priority_router.runtime.work import Job
 from support.fake_triton import Request, rows
+from support.policy_texts import ONLINE, a_class, a_policy
 from unit.runtime.test_metrics import readings
 
-POLICY = """
-policy_version = 1
-executor = "model"
-default_class = "bulk"
-{top}
-[executor_shape]
-instances = 1
-max_batch_size = 4
-[[class]]
-name = "online"
-level = 1
-[[class]]
-name = "beside"
-level = 1
-[[class]]
-name = "bulk"
-level = 2
-{bulk}
-[[class]]
-name = "rest"
-level = 3
-"""
 FAIR = 'fair_by = "tenant"'
 RULES = """
 [[tenant]]
@@ -57,7 +36,8 @@ OTHERS = '[[tenant]]\nname = "*"\nmost_urgent_class = "bulk"\nabove = "reject"\n
 
 
 def policy_text(top: str = "", bulk: str = FAIR, rules: str = "") -> str:
-    return POLICY.format(top=top, bulk=bulk) + rules
+    classes = (ONLINE, a_class("beside", 1), a_class("bulk", 2, bulk), a_class("rest", 3))
+    return a_policy(*classes, rules, top=f'default_class = "bulk"\n{top}')
 
 
 def classifier(top: str = "", bulk: str = FAIR, rules: str = "") -> Classifier:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from priority_router.core.values import MILLISECOND, SECOND
+from priority_router.ops import http_json
 from priority_router.ops.bench.load import GRPC, LoadError
 from priority_router.ops.simulate.observed import Counters
 
@@ -116,23 +117,8 @@ def get_json(address: str, path: str) -> Any:
     Raises:
         LoadError: no answer, another status than 200, or no JSON.
     """
-    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        body = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        # What another protocol answers is no text.
-        said = ascii(str(error))[1:-1] or type(error).__name__
-        raise LoadError(f"http://{address}{path}: {said}; is this Triton's HTTP port?") from error
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise LoadError(f"http://{address}{path}: status {response.status}: {body[:200].decode(errors='replace')}")
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise LoadError(f"http://{address}{path}: no JSON came; is this Triton's HTTP port?") from error
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS)) as connection:
+        return http_json.get(connection, path, LoadError)
 
 
 def over(address: str, model: str, begin: int, end: int) -> tuple[ExecutorStats, ExecutorStats]:

@@ -7,7 +7,6 @@ gRPC needs the package tritonclient, which is imported where it is used.
 from __future__ import annotations
 
 import http.client
-import json
 import queue
 import time
 import urllib.parse
@@ -21,6 +20,7 @@ import numpy as np
 from priority_router.core.values import SECOND
 from priority_router.errors import SetupError
 from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPUT
+from priority_router.ops import http_json
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.client import Client, open_loop
 from priority_router.ops.simulate.observed import Counters, Page, Reply
@@ -194,20 +194,8 @@ class _Http:
                 return bytes(data)
 
     def _get(self, model: str, what: str) -> Any:
-        try:
-            self._connection.request("GET", f"/v2/models/{urllib.parse.quote(model, safe='')}/{what}")
-            response = self._connection.getresponse()
-            content = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            # What another protocol answers is no text.
-            said = ascii(str(error))[1:-1] or type(error).__name__
-            raise SetupError(f"{self._url}: {said}; is a server there, and is this its HTTP port?") from error
-        if response.status != 200:
-            raise SetupError(f"{self._url}, model {model}: {content[:300].decode(errors='replace')}")
-        try:
-            return json.loads(content)
-        except ValueError as error:
-            raise SetupError(f"{self._url}: what answers there is not Triton's HTTP port") from error
+        path = f"/v2/models/{urllib.parse.quote(model, safe='')}/{what}"
+        return http_json.get(self._connection, path, SetupError)
 
 
 class _Grpc:
