@@ -242,3 +242,18 @@ def test_the_most_urgent_class_comes_first_whatever_its_place():
         arm["classes"] = dict(reversed(arm["classes"].items()))
     read = Page(page.as_html(other))
     assert read.tables["Each arm at a glance"][0][1] == "online p50"
+
+
+def test_the_oracle_and_what_the_client_can_do_stand_beside_the_arms():
+    spread = {"median": 12.0, "low": 11.0, "high": 13.0}
+    one = {"outcomes": {}, "rows_per_s": spread, "latency": dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), spread)}
+    oracle = {"classes": {"online": one, "background": one | {"latency": dict.fromkeys(one["latency"])}}, "busy": None}
+    client = {"protocol": "http", "reach_rate": 8000.4, "asked_rate": 126.2, "peak_rate": 156}
+    html = page.as_html(changed(oracle=oracle, client=client))
+    read = Page(html)
+    last = read.tables["Each arm at a glance"][-1]
+    assert last == ["oraclesimulated: the best that could be", "12 ms", "12 ms", "–", "12", "–"]
+    # Beside the arms' own dots, three in one class; in the other it has no latencies.
+    assert len([1 for one in drawn(html, "own") if "cx" in one]) == len(ARMS) * 2 * 3 + 3
+    assert "by http it can send 8000 requests/s in time, asked for 126, up to 156 in a second" in read.text
+    assert "simulated" not in READ.text

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from priority_router.ops.bench.aims import ORACLE
 from priority_router.ops.bench.page.run import (
     NOTHING,
+    ORACLE_MEANS,
     QUANTILES,
     Class,
     Run,
@@ -27,7 +29,9 @@ _SHAPE: Final = 26.0
 _LANE: Final = 13.0
 """...and for each quantile below it."""
 
+_STRIP: Final = _SHAPE + len(QUANTILES) * _LANE + 4
 _AXIS: Final = 18.0
+_UNKNOWN: Final = {"value": None, "low": None, "high": None}
 _RIGHT_HALF: Final = 0.6
 """From here on what is written beside a mark stands on its left."""
 
@@ -40,6 +44,8 @@ def distributions(run: Run) -> str:
         "requests, each with its 95 % interval. Latency counts from the scheduled time; what had no answer is not in "
         "the hills."
     )
+    if run.oracle is not None:
+        words += " Of the oracle it is the median of the rounds, with the lowest and the highest."
     return section("Latency", words, body)
 
 
@@ -80,17 +86,33 @@ def _of_class(run: Run, one: Class) -> str:
     scale = LogScale.around(_values(run, one, histograms, edges))
     rows = []
     for arm, told in run.of_class(one.name):
-        strip = svg.drawing(
-            _SHAPE + len(QUANTILES) * _LANE + 4,
-            [*_grid(scale, one), *_strip(histograms[arm], edges, told["pooled"], scale)],
-        )
+        parts = [*_grid(scale, one, _STRIP), *_strip(histograms[arm], edges, told["pooled"], scale)]
+        strip = svg.drawing(_STRIP, parts)
         rows.append(f'<div class="row"><p><b>{escape(arm)}</b>{_beside(told)}</p>{strip}</div>')
+    ideal = _ideal(run, one)
+    if ideal:
+        height = _STRIP - _SHAPE
+        strip = svg.drawing(height, [*_grid(scale, one, height), *_marks(ideal, scale, 0)])
+        rows.append(f'<div class="row"><p><b>{ORACLE}</b><small>{ORACLE_MEANS}</small></p>{strip}</div>')
     target = "" if one.target_ms is None else f" <small>target {escape(milliseconds(one.target_ms))}</small>"
     axis = svg.drawing(_AXIS, _axis(scale))
     return (
         f'<div class="chart" {one.style}><h3>{one.swatch}{target}</h3>\n{"".join(rows)}'
         f'<div class="row axis"><span></span>{axis}</div></div>\n'
     )
+
+
+def _ideal(run: Run, one: Class) -> dict[str, dict[str, float | None]]:
+    """The oracle's quantiles, as an arm has them, medians of the rounds with their ends; empty without any."""
+    if run.oracle is None or one.name not in run.oracle["classes"]:
+        return {}
+    told = run.oracle["classes"][one.name]["latency"]
+    spreads = {f"{key}_ms": told[f"{key}_ms"] for key in QUANTILES}
+    return {
+        key: {"value": spread["median"], "low": spread["low"], "high": spread["high"]}
+        for key, spread in spreads.items()
+        if spread is not None
+    }
 
 
 def _values(
@@ -104,6 +126,8 @@ def _values(
     for _, told in run.of_class(one.name):
         for quantile in told["pooled"].values():
             yield from (end for end in quantile.values() if end is not None)
+    for quantile in _ideal(run, one).values():
+        yield from (end for end in quantile.values() if end is not None)
     if one.target_ms is not None:
         yield one.target_ms
 
@@ -119,8 +143,7 @@ def _beside(told: Mapping[str, Any]) -> str:
     return "".join(f"<small>{escape(line)}</small> " for line in lines)
 
 
-def _grid(scale: LogScale, one: Class) -> Iterator[str]:
-    height = _SHAPE + len(QUANTILES) * _LANE + 4
+def _grid(scale: LogScale, one: Class, height: float) -> Iterator[str]:
     for tick in scale.ticks():
         yield svg.line("g", scale.at(tick), scale.at(tick), 0, height)
     if one.target_ms is not None:
@@ -140,9 +163,14 @@ def _strip(
     scale: LogScale,
 ) -> Iterator[str]:
     yield svg.stretched(_SHAPE, [svg.path("hill", _hill(counted, edges, scale), closed=True)])
+    yield from _marks(pooled, scale, _SHAPE)
+
+
+def _marks(quantiles: Mapping[str, Mapping[str, float | None]], scale: LogScale, top: float) -> Iterator[str]:
+    """The quantiles that are known, each in a lane of its own."""
     for place, key in enumerate(QUANTILES):
-        one = pooled[f"{key}_ms"]
-        y = _SHAPE + (place + 0.6) * _LANE
+        one = quantiles.get(f"{key}_ms", _UNKNOWN)
+        y = top + (place + 0.6) * _LANE
         value, low, high = one["value"], one["low"], one["high"]
         if value is None:
             continue

@@ -13,6 +13,7 @@ from priority_router.ops.pages import html
 
 QUANTILES: Final = ("p50", "p95", "p99")
 NOTHING: Final = "–"
+ORACLE_MEANS: Final = "simulated: the best that could be"
 
 _COLOURS: Final = ("arm3", "arm2", "arm1", "good", "arm0")
 
@@ -74,6 +75,12 @@ class Run:
         return arms
 
     @property
+    def oracle(self) -> Mapping[str, Any] | None:
+        """The best that the same arrivals could have had, where that is known."""
+        oracle: Mapping[str, Any] | None = self.document.get("oracle")
+        return oracle
+
+    @property
     def closed(self) -> bool:
         """Whether it was a closed loop, whose steps stand where classes do."""
         return bool(self.document["scenario"]["in_flight"])
@@ -112,7 +119,7 @@ def share(value: float | None) -> str:
     """A share in percent, to a tenth where that says more."""
     if value is None:
         return NOTHING
-    return f"{value:.1%}" if 0.98 <= value < 0.9995 or 0 < value < 0.02 else f"{value:.0%}"
+    return f"{value:.1%}" if 0.99 <= value < 0.9995 or 0 < value < 0.01 else f"{value:.0%}"
 
 
 def with_ends(told: Mapping[str, float | None], key: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from priority_router.ops.bench.aims import limit_text
-from priority_router.ops.bench.page.run import NOTHING, Class, Run, milliseconds, section, share
+from priority_router.ops.bench.aims import ORACLE, limit_text
+from priority_router.ops.bench.page.run import NOTHING, ORACLE_MEANS, Class, Run, milliseconds, section, share
 from priority_router.ops.bench.table import cell, short
 from priority_router.ops.pages import html
 
@@ -44,6 +44,9 @@ def glance(run: Run) -> str:
     for arm, told in run.arms.items():
         head = f"{escape(arm)}<small>{escape(told['meaning'])}</small>"
         rows.append(html.row(head, map(escape, _cells(told, urgent, others))))
+    if run.oracle is not None:
+        head = f"{ORACLE}<small>{ORACLE_MEANS}</small>"
+        rows.append(html.row(head, map(escape, _oracle(run.oracle, urgent, others))))
     table = html.table("Each arm at a glance", "arm", columns, [html.rows(rows)])
     return f'<section aria-label="Arms" class="glance">\n{table}\n</section>\n'
 
@@ -53,10 +56,27 @@ def _cells(told: Mapping[str, Any], urgent: Class, others: Sequence[Class]) -> I
     yield from (milliseconds(own["pooled"][key]["value"]) for key in ("p50_ms", "p99_ms"))
     if urgent.target_ms is not None:
         yield share(own["goodput"]["share"])
-    for one in others:
-        rate = told["classes"][one.name]["rows_per_s"]
-        yield NOTHING if rate is None else short(rate["median"])
-    yield NOTHING if told["busy"] is None else share(told["busy"]["median"])
+    yield from _work(told, others)
+
+
+def _oracle(told: Mapping[str, Any], urgent: Class, others: Sequence[Class]) -> Iterator[str]:
+    latency = told["classes"][urgent.name]["latency"]
+    yield from (milliseconds(_median(latency[key])) for key in ("p50_ms", "p99_ms"))
+    if urgent.target_ms is not None:
+        yield NOTHING
+    yield from _work(told, others)
+
+
+def _work(told: Mapping[str, Any], classes: Sequence[Class]) -> Iterator[str]:
+    """Rows per second of the classes, and the executor's busy share."""
+    for one in classes:
+        rate = _median(told["classes"][one.name]["rows_per_s"])
+        yield NOTHING if rate is None else short(rate)
+    yield share(_median(told["busy"]))
+
+
+def _median(spread: Mapping[str, float] | None) -> float | None:
+    return None if spread is None else spread["median"]
 
 
 def compared(run: Run) -> str:
@@ -126,6 +146,7 @@ def how(run: Run) -> str:
         "measured": f"{scenario['rounds']} rounds planned, {scenario['seconds']:g} s each after "
         f"{scenario['warmup_seconds']:g} s of warm-up, seed {document['seed']}",
         "server": server["url"] or "one of its own for each arm and round",
+        "client": _reach(document.get("client")),
         "machine": f"{document['cores']} cores for the client{'' if server['url'] else ' and the server'}",
         "versions": versions,
         "trace": scenario["trace"],
@@ -168,6 +189,16 @@ def _executor(executor: Mapping[str, Any]) -> str:
     times = " and ".join(f"{cost / 1e3:g} ms per {unit}" for cost, unit in costs if cost)
     instances = f", {executor['instances']} at a time" if executor["instances"] > 1 else ""
     return f"{times or 'no time of its own'}, batches of up to {executor['max_batch_size']} rows{instances}"
+
+
+def _reach(client: Mapping[str, Any] | None) -> str:
+    """What the client can send and what is asked of it; empty where that is not known."""
+    if client is None:
+        return ""
+    words = [f"by {client['protocol']} it can send {client['reach_rate']:.0f} requests/s in time"]
+    if client["asked_rate"] is not None and client["peak_rate"] is not None:
+        words.append(f"asked for {client['asked_rate']:.0f}, up to {client['peak_rate']:.0f} in a second")
+    return ", ".join(words)
 
 
 def _client(run: Run) -> str:
