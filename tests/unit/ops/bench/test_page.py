@@ -246,8 +246,10 @@ def test_the_most_urgent_class_comes_first_whatever_its_place():
 
 def test_the_oracle_and_what_the_client_can_do_stand_beside_the_arms():
     spread = {"median": 12.0, "low": 11.0, "high": 13.0}
-    one = {"outcomes": {}, "rows_per_s": spread, "latency": dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), spread)}
-    oracle = {"classes": {"online": one, "background": one | {"latency": dict.fromkeys(one["latency"])}}, "busy": None}
+    quantiles = ("p50_ms", "p95_ms", "p99_ms")
+    online = {"rows_per_s": spread, "latency": dict.fromkeys(quantiles, spread)}
+    background = {"rows_per_s": spread, "latency": dict.fromkeys(quantiles)}
+    oracle = {"classes": {"online": online, "background": background}, "busy": None}
     client = {"protocol": "http", "reach_rate": 8000.4, "asked_rate": 126.2, "peak_rate": 156}
     html = page.as_html(changed(oracle=oracle, client=client))
     read = Page(html)
