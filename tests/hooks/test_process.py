@@ -104,8 +104,12 @@ def test_two_copies_act_as_one(start, build, tmp_path):
 @pytest.mark.parametrize("program", ["driver", "late"])
 def test_concurrent_first_calls(start, build, program):
     for _ in range(20):
-        with start(program, environment=ALL_ON) as driver:
+        core = str(build.folder / "libtritonserver-1a2b3c4d.so")
+        with start(program, environment={**ALL_ON, "FAKE_CORE": core}) as driver:
             assert driver.ask(f"race {build.python_backend} 16") == {"right": 16}
+            if program == "driver":
+                counts = driver.counts()
+                assert (counts.priorities_set, counts.calls_refused) == (16, 16)
 
 
 def test_without_shared_memory_the_hooks_still_work(start, build):

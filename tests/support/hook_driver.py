@@ -22,6 +22,8 @@ SOURCES = Path(__file__).resolve().parents[1] / "hooks" / "fakes"
 _ANSWER_SECONDS = 120.0
 _TRIES = 10
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+RACES = ("-fsanitize=thread", "-fno-omit-frame-pointer")
+"""A program compiled so ends with another status than 0 where two threads met in one place without an order."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,16 @@ class Build:
         return self.folder / "libtriton_onnx.so"
 
 
-def compile_all(folder: Path, sanitized: bool = False) -> Build:
-    """Compiles everything into ``folder``, with address and undefined-behaviour checks where ``sanitized``."""
-    flags = SANITIZERS if sanitized else ()
-    hooks = build_hooks(folder / "hooks.so", flags)
+def compile_all(folder: Path, sanitized: bool = False, everywhere: tuple[str, ...] = ()) -> Build:
+    """Compiles everything into ``folder``.
+
+    Args:
+        folder: is there.
+        sanitized: the hooks get address and undefined-behaviour checks.
+        everywhere: further flags, of hooks and fakes alike.
+    """
+    hooks = build_hooks(folder / "hooks.so", (*(SANITIZERS if sanitized else ()), *everywhere))
+    compile_fake = functools.partial(_compile_fake, flags=everywhere)
     for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",)), (folder / "bare", ("-DBARE",))):
         core_folder.mkdir(exist_ok=True)
         core = core_folder / "libtritonserver-1a2b3c4d.so"
@@ -64,10 +72,10 @@ def compile_all(folder: Path, sanitized: bool = False) -> Build:
     return Build(folder, " ".join([*runtime, str(hooks)]))
 
 
-def compile_fake(target: Path, source: str, *arguments: str) -> None:
+def _compile_fake(target: Path, source: str, *arguments: str, flags: tuple[str, ...]) -> None:
     """Compiles one file of tests/hooks/fakes."""
     base = ["cc", "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*base, "-o", str(target), str(SOURCES / source), *arguments], check=True)
+    subprocess.run([*base, *flags, "-o", str(target), str(SOURCES / source), *arguments], check=True)
 
 
 def _compiler_file(name: str) -> str:

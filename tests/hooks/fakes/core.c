@@ -56,10 +56,11 @@ struct fake_error *TRITONSERVER_ErrorNew(int code, const char *text)
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t member = PTHREAD_MUTEX_INITIALIZER;
 
-struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done)
+struct fake_wait fake_core_wait(int mutex, long microseconds, atomic_int *done)
 {
     pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
-    return fake_wait(local ? &own : &member, &condition, microseconds, done);
+    pthread_cond_t alone = PTHREAD_COND_INITIALIZER;
+    return fake_wait(mutex == MEMBER ? &member : &own, mutex == ALONE ? &alone : &condition, microseconds, done);
 }
 
 /* One wait with a mutex of its own and any deadline at all. */

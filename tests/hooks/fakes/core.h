@@ -33,7 +33,9 @@ struct fake_idle {
 
 struct fake_error *TRITONSERVER_InferenceRequestNew(struct fake_request **, void *, const char *, int64_t);
 struct fake_error *TRITONSERVER_InferenceRequestSetIntParameter(struct fake_request *, const char *, int64_t);
-struct fake_wait fake_core_wait(int local, long microseconds, atomic_int *done);
+/* Whose mutex: a member's, one of the waiting frame, or that with a condition of its own, which nobody else waits for. */
+enum { MEMBER, LOCAL, ALONE };
+struct fake_wait fake_core_wait(int mutex, long microseconds, atomic_int *done);
 int fake_core_wait_until(struct timespec deadline);
 struct fake_idle fake_core_idle(long microseconds, long milliseconds, atomic_int *done);
 void fake_core_signal(void);

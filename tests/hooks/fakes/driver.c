@@ -47,9 +47,9 @@ static void *library_symbol(const char *path, const char *name)
 /* Nothing of Triton is linked here: only calls that go through a library are possible. */
 static set_fn *main_set;
 static new_fn *main_new;
-static struct fake_wait core_wait(int local, long microseconds, atomic_int *done)
+static struct fake_wait core_wait(int mutex, long microseconds, atomic_int *done)
 {
-    return ((wait_fn *)library_symbol(getenv("FAKE_CORE"), "fake_core_wait"))(local, microseconds, done);
+    return ((wait_fn *)library_symbol(getenv("FAKE_CORE"), "fake_core_wait"))(mutex, microseconds, done);
 }
 static struct fake_idle core_idle(long microseconds, long milliseconds, atomic_int *done)
 {
@@ -125,7 +125,7 @@ static void run_wait(const char *where, long microseconds, long done_after, int 
     if (strcmp(where, "outside") == 0)
         wait = outside_wait(microseconds, &change.done);
     else
-        wait = core_wait(strcmp(where, "local") == 0, microseconds, &change.done);
+        wait = core_wait(strcmp(where, "local") == 0 ? LOCAL : MEMBER, microseconds, &change.done);
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (done_after >= 0)
         pthread_join(thread, NULL);
@@ -156,9 +156,21 @@ static void run_idle(long microseconds, long milliseconds, long done_after, int 
 struct racer {
     pthread_barrier_t *barrier;
     set_fn *set;
-    new_fn *new;
+    new_fn *new, *new_of_main;
     bool right;
 };
+
+/* Whether a client's request is refused, which one in a program that opens the core by itself cannot even try. */
+static bool is_refused(new_fn *new)
+{
+    struct fake_request *request = NULL;
+    struct fake_error *error = new != NULL ? new(&request, "executor", 1) : NULL;
+    bool refused = new == NULL || (error != NULL && request == NULL);
+
+    free(error);
+    free(request);
+    return refused;
+}
 
 static void *race(void *data)
 {
@@ -169,8 +181,9 @@ static void *race(void *data)
     pthread_barrier_wait(racer->barrier);
     if (outside_wait(2000, &done).result == ETIMEDOUT && racer->new(&request, "free", 1) == NULL && request != NULL)
         racer->right = racer->set(request, "priority_router_level", 2) == NULL &&
-                       (request->priority == 2 || request->value == 2);
+                       (request->priority == 2 || request->value == 2) && is_refused(racer->new_of_main);
     free(request);
+    racer->right = core_wait(ALONE, 2000, &done).result == ETIMEDOUT && racer->right;
     return NULL;
 }
 
@@ -183,7 +196,7 @@ static void run_race(const char *caller, int count)
 
     pthread_barrier_init(&barrier, NULL, (unsigned)count);
     for (int i = 0; i < count; i++) {
-        racers[i] = (struct racer){&barrier, set_from(caller), new_from(caller), false};
+        racers[i] = (struct racer){&barrier, set_from(caller), new_from(caller), new_from("main"), false};
         pthread_create(&threads[i], NULL, race, &racers[i]);
     }
     for (int i = 0; i < count; i++) {
