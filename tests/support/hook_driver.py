@@ -57,22 +57,22 @@ def compile_all(folder: Path, sanitized: bool = False, everywhere: tuple[str, ..
         everywhere: further flags, of hooks and fakes alike.
     """
     hooks = build_hooks(folder / "hooks.so", (*(SANITIZERS if sanitized else ()), *everywhere))
-    compile_fake = functools.partial(_compile_fake, flags=everywhere)
+    fake = functools.partial(compile_fake, flags=everywhere)
     for core_folder, definition in ((folder, ()), (folder / "old", ("-DOLD",)), (folder / "bare", ("-DBARE",))):
         core_folder.mkdir(exist_ok=True)
         core = core_folder / "libtritonserver-1a2b3c4d.so"
-        compile_fake(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
+        fake(core, "core.c", "-shared", f"-Wl,-soname,{core.name}", *definition)
         for name in ("libtriton_python.so", "libtriton_onnx.so"):
-            compile_fake(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
+            fake(core_folder / name, "python_backend.c", "-shared", str(core), "-Wl,-rpath,$ORIGIN")
         # Linked with the whole core; what one of the other two lacks is missed when it is called.
-        compile_fake(core_folder / "driver", "driver.c", str(folder / core.name), "-Wl,-rpath,$ORIGIN,-z,lazy")
-    compile_fake(folder / "late", "driver.c", "-DLATE")
-    compile_fake(folder / "no_memfd.so", "no_memfd.c", "-shared")
+        fake(core_folder / "driver", "driver.c", str(folder / core.name), "-Wl,-rpath,$ORIGIN,-z,lazy")
+    fake(folder / "late", "driver.c", "-DLATE")
+    fake(folder / "no_memfd.so", "no_memfd.c", "-shared")
     runtime = [_compiler_file("libasan.so"), _compiler_file("libubsan.so")] if sanitized else []
     return Build(folder, " ".join([*runtime, str(hooks)]))
 
 
-def _compile_fake(target: Path, source: str, *arguments: str, flags: tuple[str, ...]) -> None:
+def compile_fake(target: Path, source: str, *arguments: str, flags: tuple[str, ...] = ()) -> None:
     """Compiles one file of tests/hooks/fakes."""
     base = ["cc", "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*base, *flags, "-o", str(target), str(SOURCES / source), *arguments], check=True)
