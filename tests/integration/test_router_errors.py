@@ -32,6 +32,7 @@ FAILING = Executor(
         73: ErrorReply("not this week", "UNAVAILABLE"),
         74: ErrorReply("the camera is not ready"),
     },
+    raise_tags=[75],
 )
 LIMITED = Executor(
     "limited",
@@ -267,6 +268,16 @@ class TestExecutor:
         assert routed.code in (code, LOST_CODE)
         eventually(lambda: system.outcomes()[INTERACTIVE, "executor_error"] == before + 1)
 
+    def test_an_exception_in_it_is_internal_with_its_text_and_concerns_nobody_later(
+        self, system: Fleet, infer: Any
+    ) -> None:
+        before = system.outcomes()[INTERACTIVE, "executor_error"]
+        for model in ("failing", "router"):
+            reply = infer(model, Call(tag=75, traffic_class=INTERACTIVE if model == "router" else None))
+            assert (reply.code, "the device is lost" in reply.message) == ("INTERNAL", True), reply
+            assert infer(model, Call(tag=1)).ok
+        eventually(lambda: system.outcomes()[INTERACTIVE, "executor_error"] == before + 1)
+
     def test_its_own_queue_limit_is_unavailable_directly_and_routed(self, system: Fleet) -> None:
         """Case 3. Two get in: one runs, one waits in Triton's queue."""
         with system.records["limited"].shut():
@@ -339,4 +350,5 @@ def test_nothing_is_sent_twice_and_nothing_is_lost(system: Fleet) -> None:
     for model in ("router", "lenient", "by_header", "router_limited", "router_timed", "router_nowhere"):
         assert system.metric("failed_replies_total", model) == 0
         assert system.metric("scheduler_faults_total", model) == 0
+        assert system.metric("unaccounted_requests", model) == 0
         eventually(functools.partial(rests, model))

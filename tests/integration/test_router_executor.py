@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tritonclient.http
 from priority_router.config import POLICY_FILE
@@ -17,7 +18,7 @@ from priority_router.errors import SetupError
 from priority_router.ops import cli
 from support.clients import Call, Reply
 from support.fleet import MODES, Fleet, eventually, fleet
-from support.models import BULK, INTERACTIVE, Executor, Router
+from support.models import BULK, INTERACTIVE, TAG, TEXT, Executor, Router, X
 from tritonclient.utils import InferenceServerException
 
 GIVE_UP_SECONDS = 3.0
@@ -25,6 +26,12 @@ GIVE_UP_SECONDS = 3.0
 
 IN_FLIGHT = 8
 """Calls that wait for the hanging executor side by side: so many are given up in the time of one."""
+
+TURNED_AWAY, KIBIBYTES = 300, 512
+"""Requests with so much input that come while nothing is taken."""
+
+KEPT_KIBIBYTES = TURNED_AWAY * KIBIBYTES // 4
+"""More than a router may grow by meanwhile, and much less than they need."""
 
 OPEN = {"guard_executor": False}
 WARMUP = (
@@ -38,7 +45,7 @@ ROUTERS = [
             instances=IN_FLIGHT // LATE_BOUND_CALLS_PER_INSTANCE,
             policy={**OPEN, "executor_timeout_microseconds": int(GIVE_UP_SECONDS * 1e6)},
         ),
-        Executor("hanging", max_batch_size=1),
+        Executor("hanging", max_batch_size=1, inputs=(X, TAG, TEXT)),
     ),
     (Router("router_slow", policy=OPEN), Executor("slow")),
     (Router("router_failing", policy=OPEN), Executor("failing", initialize_error="the weights are gone")),
@@ -79,6 +86,12 @@ def load(system: Fleet, model: str) -> None:
 
 def ask(system: Fleet, router: str) -> Reply:
     return system.client.infer(router, Call(tag=1, traffic_class=INTERACTIVE))
+
+
+def private_memory(pid: int) -> int:
+    """Of a process, in KiB; its shared memory is the server's affair."""
+    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon:")]
+    return int(line.split()[1])
 
 
 def not_serving(reply: Reply, executor: str) -> bool:
@@ -177,6 +190,15 @@ def test_a_hanging_executor_gets_no_more_calls_until_one_comes_back(
         capsys.readouterr()
         assert cli.main(probe) == 1
         assert never_sent in capsys.readouterr().err
+        router, text = (
+            system.server.stub_pids()["router_hanging_0_0"],
+            np.full((1, 1), b"x" * (KIBIBYTES << 10), object),
+        )
+        before = private_memory(router)
+        large = Call(tag=1, traffic_class=BULK, inputs={"TEXT": text})
+        many = [system.client.send("router_hanging", large) for _ in range(TURNED_AWAY)]
+        assert {future.result().code for future in many} == {"UNAVAILABLE"}
+        assert private_memory(router) - before < KEPT_KIBIBYTES
         assert record.batches() == []
 
     eventually(lambda: ask(system, "router_hanging").ok)
@@ -185,3 +207,27 @@ def test_a_hanging_executor_gets_no_more_calls_until_one_comes_back(
     eventually(lambda: system.metric("lost_dispatches", "router_hanging") == 0)
     ran = [tag for tag in record.tags() if tag >= 100]
     assert len(ran) == lost, "what was refused was sent all the same"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["levels"], indirect=True)
+def test_a_hanging_executor_that_is_killed_and_loaded_again_is_served(system: Fleet) -> None:
+    """All calls that were given up come back, with errors, so that none is held against the new process."""
+    with system.records["hanging"].shut():
+        tags = range(100, 100 + WRITTEN_OFF_LIMIT)
+        futures = [system.client.send("router_hanging", Call(tag=tag, traffic_class=INTERACTIVE)) for tag in tags]
+        assert {future.result().code for future in futures} == {"UNAVAILABLE"}
+        eventually(lambda: system.metric("lost_dispatches", "router_hanging") >= WRITTEN_OFF_LIMIT)
+        os.kill(system.server.stub_pids()["hanging_0_0"], signal.SIGKILL)
+        eventually(lambda: system.metric("lost_dispatches", "router_hanging") == 0)
+    with (system.repository / "hanging" / "config.pbtxt").open("a") as config:
+        config.write("# changed\n")  # without that Triton would have nothing to do
+    load(system, "hanging")
+    assert ask(system, "router_hanging").ok
+
+
+def test_afterwards_every_request_is_accounted_for(system: Fleet) -> None:
+    for router, _ in ROUTERS:
+        system.rests(router.name)
+        assert system.metric("unaccounted_requests", router.name) == 0
+        assert system.metric("scheduler_faults_total", router.name) == 0

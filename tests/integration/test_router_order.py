@@ -13,6 +13,9 @@ from support.models import BULK, INTERACTIVE, Batch, Executor, Router, stalls
 
 BATCH_SECONDS = 0.05
 ROWS = 4
+SENT_BY_BOTH = 6
+"""Two dispatches of each of two routers, and two more of the other's while the urgent ones are on their way; of 20."""
+
 MOST_STALLS = 2
 """A machine that stalls may have so many, too."""
 
@@ -98,6 +101,28 @@ def test_the_same_check_fails_when_all_classes_share_a_level(system: Fleet) -> N
 
 def test_the_same_check_fails_when_the_levels_are_swapped(system: Fleet) -> None:
     assert not overtakes(system, "swapped")
+
+
+def test_two_routers_on_one_executor_serve_everybody_and_keep_their_order(system: Fleet) -> None:
+    """Urgent work of one waits for what both have sent, not for the other's backlog."""
+    shared = system.mode == "levels"
+    ours, others, executor = ("beside", "beside_fifo", "other") if shared else ("router", "fifo", "executor")
+    record, tags, backlog = system.records[executor], range(1000, 1003), range(80)
+    record.forget()
+    for router in (ours, others):
+        system.rests(router)
+    with record.shut():
+        sent = [system.client.send((ours, others)[tag % 2], Call(tag=tag, traffic_class=BULK)) for tag in backlog]
+        eventually(lambda: system.held(ours) + system.held(others) == len(backlog))
+        sent += [system.client.send(ours, Call(tag=tag, traffic_class=INTERACTIVE)) for tag in tags]
+        eventually(lambda: system.held(ours) == len(backlog) // 2 + len(tags))
+        going_on = time.monotonic()
+    assert all(future.result().ok for future in sent)
+    assert sorted(record.tags()) == [*backlog, *tags]
+    assert batches_before(record.batches(), tags, going_on) <= SENT_BY_BOTH
+    for router in (ours, others):
+        system.rests(router)
+        assert system.metric("unaccounted_requests", router) == 0
 
 
 @pytest.mark.parametrize("system", ["levels"], indirect=True)

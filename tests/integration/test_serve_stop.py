@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`serve` ends: in good order under load, within its bound whatever hangs, and never leaving processes behind."""
 
+import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
+from priority_router.ops.server.process import RESERVED_REGION_PREFIX
 from support.clients import Call
 from support.fleet import eventually
 from support.models import Executor, Router, write_executor
@@ -24,10 +27,24 @@ def nothing_is_left(it):
     eventually(lambda: it.left() == [])
 
 
+@contextlib.contextmanager
+def left_alone(owner):
+    """Shared memory of a server that another process started, and of Triton's own name: still there afterwards."""
+    names = (f"priority_router_{owner}1_x", f"{owner}_x")
+    with contextlib.ExitStack() as opened:
+        regions = [Path("/dev/shm", RESERVED_REGION_PREFIX + name) for name in names]
+        for region in regions:
+            opened.callback(region.unlink, missing_ok=True)
+            region.touch()
+        yield
+        assert all(region.exists() for region in regions)
+
+
 @pytest.mark.parametrize("mode", ["levels", "plain"])
 def test_drain_under_load_loses_nobody(tmp_path, mode):
     """Nobody has been served when the order comes: all are all the same; what comes later is told to go elsewhere."""
-    with served(tmp_path, (Router(mode=mode), Executor(batch_seconds=0.005, max_batch_size=4))) as it:
+    pair = (Router(mode=mode), Executor(batch_seconds=0.005, max_batch_size=4))
+    with served(tmp_path, pair) as it, left_alone(it.command.process.pid):
         record, urgent = it.records["executor"], Call(tag=999, traffic_class="interactive")
         with record.shut():
             queued = [it.sender.send("router", Call(tag=tag, traffic_class="bulk")) for tag in range(1, 141)]

@@ -65,6 +65,7 @@ class Executor:
         default_priority_level: default the lowest level.
         inputs: see `Tensor`; their answers become the outputs (Y = 2 X, the rest unchanged).
         error_tags: tag to the error answered for a request with a row of that tag.
+        raise_tags: tags at which `execute` raises.
         exit_tags: tags at which the process dies.
         wrong_rows_tags: tags whose request gets one row too few back.
         initialize_error: text with which loading fails.
@@ -81,6 +82,7 @@ class Executor:
     default_priority_level: int | None = None
     inputs: Sequence[Tensor] = (X, TAG)
     error_tags: Mapping[int, ErrorReply] = field(default_factory=dict)
+    raise_tags: Sequence[int] = ()
     exit_tags: Sequence[int] = ()
     wrong_rows_tags: Sequence[int] = ()
     initialize_error: str = ""
@@ -175,6 +177,7 @@ def write_executor(repository: Path, executor: Executor) -> Record:
         "batch_seconds": str(executor.batch_seconds),
         "row_seconds": str(executor.row_seconds),
         "error_tags": json.dumps({tag: vars(error) for tag, error in executor.error_tags.items()}),
+        "raise_tags": json.dumps(list(executor.raise_tags)),
         "exit_tags": json.dumps(list(executor.exit_tags)),
         "wrong_rows_tags": json.dumps(list(executor.wrong_rows_tags)),
         "initialize_error": executor.initialize_error,

@@ -35,6 +35,7 @@ class TritonPythonModel:
         self.batch_seconds = float(settings.get("batch_seconds", "0"))
         self.row_seconds = float(settings.get("row_seconds", "0"))
         self.error_tags = json.loads(settings.get("error_tags", "{}"))
+        self.raise_tags = set(json.loads(settings.get("raise_tags", "[]")))
         self.exit_tags = set(json.loads(settings.get("exit_tags", "[]")))
         self.wrong_rows_tags = set(json.loads(settings.get("wrong_rows_tags", "[]")))
         self.outputs = [output["name"] for output in config["output"]]
@@ -47,6 +48,8 @@ class TritonPythonModel:
         every_tag = [tag for request_tags in tags for tag in request_tags]
         if self.exit_tags & set(every_tag):
             os._exit(9)
+        if self.raise_tags & set(every_tag):
+            raise RuntimeError("the device is lost")
         self.pass_the_door(sum(rows))
         time.sleep(self.batch_seconds + self.row_seconds * sum(rows))
         end = time.monotonic()

@@ -54,6 +54,12 @@ def test_the_index_has_every_document() -> None:
     assert {path.name for path in (ROOT / "docs").glob("*.md")} - listed == {"README.md"}
 
 
+def test_tests_that_are_named_exist() -> None:
+    named = {name for path in DOCUMENTS for name in re.findall(r"`[\w/]*?(test_\w+\.py)`", path.read_text())}
+    assert len(named) > 10
+    assert named - {path.name for path in (ROOT / "tests").rglob("test_*.py")} == set()
+
+
 def texts() -> Iterator[str]:
     """Every text in the backend's sources but its docstrings, with a gap where a value is filled in."""
     for path in BACKEND.rglob("*.py"):

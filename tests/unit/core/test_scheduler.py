@@ -172,6 +172,50 @@ def test_a_lost_dispatch_is_written_off_and_its_late_answer_dropped():
     assert bench.scheduler.written_off == 0
 
 
+def learned(bench):
+    return bench.scheduler._executor.times.estimate("s", 1)
+
+
+def test_nothing_is_learned_from_what_stood_behind_lost_dispatches():
+    """The executor stands still, and then does what was given up before what is wanted."""
+    bench = Bench(max_batch_size=1, executor_timeout=1000 * MS)
+    bench.learn(50, times=2)  # one sample: a second one would move the median
+    hung = bench.now
+    bench.submit("background")
+    (lost,) = bench.advance()
+    bench.now = hung + 900 * MS
+    bench.submit("background")
+    (ahead,) = bench.advance()
+    bench.now = hung + 1000 * MS
+    bench.advance()
+    bench.now = hung + 1100 * MS
+    bench.submit("background")
+    (behind,) = bench.advance()
+    bench.now = hung + 1500 * MS
+    bench.complete(lost)
+    bench.now += 50 * MS
+    bench.complete(ahead)
+    assert learned(bench) == 50 * MS
+    bench.now += 60 * MS
+    bench.complete(behind)
+    assert learned(bench) == 50 * MS
+    assert bench.scheduler.late_answers == 1
+    bench.learn(70, times=1)
+    assert learned(bench) == 70 * MS, "it learns again"
+
+
+def test_a_dispatch_that_never_comes_back_does_not_end_the_learning():
+    bench = Bench(max_batch_size=1, executor_timeout=1000 * MS)
+    bench.learn(50, times=2)
+    bench.submit("background")
+    bench.advance()
+    bench.now += 1000 * MS
+    bench.advance()
+    bench.learn(70)
+    assert bench.scheduler.written_off == 1
+    assert learned(bench) == 70 * MS
+
+
 def test_eight_lost_dispatches_refuse_until_one_comes_back():
     bench = Bench(max_batch_size=1, executor_timeout=10 * MS)
     lost = []

@@ -188,6 +188,12 @@ class ExecutorModel:
     def write_off(self, flight: Flight, now: int) -> None:
         """Stop waiting for this dispatch and free its slot (rule 6)."""
         self._remove(flight, now)
+        self.disturbed()
+
+    def disturbed(self) -> None:
+        """The executor has been at work that was given up: what is in flight took longer than it would have."""
+        for flight in self.flights.values():
+            flight.telling = False
 
     def _remove(self, flight: Flight, now: int) -> None:
         del self.flights[flight.dispatch.id]

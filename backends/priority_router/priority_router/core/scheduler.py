@@ -115,6 +115,7 @@ class Scheduler:
         if dispatch_id in self._written_off:
             self._written_off.remove(dispatch_id)
             self.late_answers += 1
+            self._executor.disturbed()
             return
         flight = self._executor.flights.get(dispatch_id)
         if flight is not None:
