@@ -21,6 +21,7 @@ from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.shares import LEAST_CLAIM
 from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.interface import BATCHES_PER_REQUEST
+from priority_router.ops.bench import compare, compare_command, paired
 from priority_router.ops.bench.client_rate import RATE_OF_A_GRPC_PROCESS
 from priority_router.ops.demo import filetype, measurements
 from priority_router.ops.loads import OVERLOAD
@@ -93,7 +94,12 @@ FROM_CODE = {
         f"slow it down by more than {WORDS[DEFAULT_MAX_FILL_SLOWDOWN]}",
         f"as it must be for {EFFICIENCY} of the best rows/s",
     ],
-    "docs/bench.md": [f"a process is taken to send {RATE_OF_A_GRPC_PROCESS:g} requests/s"],
+    "docs/bench.md": [
+        f"a process is taken to send {RATE_OF_A_GRPC_PROCESS:g} requests/s",
+        f"so is less than {100 * paired.LEAST_SHARE:g} %",
+        f"moved by {100 * compare_command.TOLD_SHARE:g} % or more",
+        f"differ by up to {100 * compare.NEAR:g} %",
+    ],
     "docs/clients.md": [
         f"These questions take at most {100 * cancels.SWEEP_SHARE:g} % of a core",
         f"within another {100 * cancels.FULL_CLASS_SHARE:g} %",

@@ -29,6 +29,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "priority_router.ops.bench.again",
         "RESULT.json [--html FILE] [--csv FILE]: page and table of a stored result",
     ),
+    "compare": (
+        "priority_router.ops.bench.compare_command",
+        "A.json B.json [--json FILE]: what changed from one result to another",
+    ),
 }
 """First word to the module whose ``main(words)`` runs instead, with the words after it, and how to use it in a line."""
 
@@ -41,7 +45,7 @@ def main(words: Sequence[str]) -> int:
 
     Returns:
         0 when everything was measured, that of an order to stop which cut it short; what was measured is written in
-        either case.
+        either case. A command of COMMANDS has its own.
     """
     if words and words[0] in COMMANDS:
         status: int = importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])

@@ -10,6 +10,7 @@ from priority_router.ops.bench.client_rate import MOST_CPU, of_a_process
 from priority_router.ops.bench.experiment import Results
 from priority_router.ops.bench.scenarios import shortened
 from priority_router.ops.bench.wire import Outcome
+from priority_router.ops.loads import ExecutorShape
 
 MIN_SAMPLES_FOR_P99: Final = 100
 """With fewer, the nearest-rank p99 is simply the largest value."""
@@ -47,9 +48,14 @@ def queued(results: Results) -> bool:
     return any(share is not None and share >= LEAST_WAITING for share in shares)
 
 
+def late_limit_ms(executor: ExecutorShape) -> float:
+    """How late a generator may send (p99) before it is a bottleneck, ms."""
+    return max(LATE_MS, LATE_SHARE * executor.full_batch_us / 1e3)
+
+
 def too_late(results: Results, arm: str) -> str | None:
     """Says so when the generator could not keep the schedule on an arm."""
-    limit = max(LATE_MS, LATE_SHARE * results.scenario.executor.full_batch_us / 1e3)
+    limit = late_limit_ms(results.scenario.executor)
     late = max(summary.late_p99_ms for summary in results.summaries(arm))
     if late <= limit:
         return None

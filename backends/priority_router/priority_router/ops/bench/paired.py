@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -38,6 +40,7 @@ SHOWN_CONFIDENCE: Final = 0.95
 
 _DRAWS: Final = 2000
 _SEED: Final = 1
+_ROUNDS_SEED: Final = 2
 _MOST_GROUPS: Final = 4000
 """Latencies that a quantile is looked for among; of more, neighbours in rank are taken together."""
 
@@ -127,6 +130,46 @@ def rows_per_s(rounds: Rounds) -> Interval:
 def in_time(rounds: Rounds, target_ms: float | None) -> Interval:
     """Share of the requests that were answered, within ``target_ms`` where there is one; 0 to 1, NaN without any."""
     return _interval(_in_time(rounds, _draws(rounds), target_ms))
+
+
+def compare_rounds(
+    before: Sequence[Interval], after: Sequence[Interval], *, alike: bool
+) -> tuple[Comparison, Interval]:
+    """A number on two runs, from what each of their rounds says of it; its mean over the rounds is compared.
+
+    Rounds are drawn anew, and in each a number of its own interval. What varies within rounds varies between them too
+    and so counts twice, which makes intervals wider rather than narrower.
+
+    Args:
+        before: of each round of the earlier run, at least one, the number and its interval at SHOWN_CONFIDENCE.
+        after: likewise of the later run.
+        alike: as many rounds on both, each with the same arrivals; then they are drawn together.
+
+    Returns:
+        The comparison, and ``after / before`` with its interval at JUDGED_CONFIDENCE; NaN where ``before`` is 0.
+    """
+    earlier, later = _round_means(before, _ROUNDS_SEED), _round_means(after, _ROUNDS_SEED + 1)
+    if not alike:
+        # Draws of as many rounds are the same ones; in another order they have nothing to do with each other.
+        later = np.concatenate([later[:1], later[:0:-1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = later / earlier
+    return _comparison(earlier, later), Interval(float(ratio[0]), *_ends(ratio[1:], JUDGED_CONFIDENCE))
+
+
+def _round_means(rounds: Sequence[Interval], seed: int) -> NDArray[np.float64]:
+    """The mean over the rounds, as measured, which comes first, and as drawn."""
+    draws, count = _drawn((1,) * len(rounds)), len(rounds)
+    values = np.array([one.value for one in rounds])
+    with np.errstate(invalid="ignore"):
+        wide = np.array([one.high - one.low for one in rounds]) / (2 * NormalDist().inv_cdf((1 + SHOWN_CONFIDENCE) / 2))
+        noise = np.random.default_rng(seed).standard_normal(draws.shape) * wide
+        noise[0] = 0
+        drawn: NDArray[np.float64] = np.where(draws > 0, draws * (values + noise), 0).sum(axis=1) / count
+        if count > 1 and np.isfinite(drawn[0]):
+            # Means of a few rounds drawn from themselves lie too near to each other.
+            drawn = drawn[0] + (drawn - drawn[0]) * math.sqrt(count / (count - 1))
+    return np.maximum(drawn, 0)
 
 
 def block_count(requests: Requests) -> int:

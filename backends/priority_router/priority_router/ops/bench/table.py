@@ -61,7 +61,7 @@ def lines(arms: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for position, (class_name, one) in enumerate(numbers["classes"].items()):
             rows.append(_class_row(name if position == 0 else "", class_name, one))
             rows[-1].append(cell(numbers["busy"], 100, "%") if position == 0 else "")
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _class_row(arm: str, class_name: str, one: Mapping[str, Any]) -> list[str]:
@@ -94,6 +94,7 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Cells as lines of columns that begin at one place; all rows have the same number of them."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
