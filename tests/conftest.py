@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from support.server import System, routed, running
 
 _ROOT = Path(__file__).parent
 _PURE = {"unit", "conformance"}
+_LONGEST_END_SECONDS = 10.0
 
 # How long an example takes, and making it, is the machine's affair.
 hypothesis.settings.register_profile(
@@ -42,9 +44,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _pure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a unit test fail that opens a socket, starts a process or sleeps."""
+def _pure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Makes a unit test fail that opens a socket, starts a process, sleeps, or leaves a thread behind."""
     if not _PURE & {marker.name for marker in request.node.iter_markers()}:
+        yield
         return
 
     def forbidden(what: str) -> Callable[..., NoReturn]:
@@ -57,6 +60,12 @@ def _pure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(socket.socket, "bind", forbidden("bind a socket"))
     monkeypatch.setattr(subprocess, "Popen", forbidden("start a process"))
     monkeypatch.setattr(time, "sleep", forbidden("sleep"))
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("priority")]
+    for thread in left:
+        thread.join(_LONGEST_END_SECONDS)
+        assert not thread.is_alive(), f"{thread.name} still runs, and would beside every test that follows"
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,15 @@ class Limits:
     def __init__(self, policy: SchedulingPolicy, stood: int = 0) -> None:
         self._policy = policy
         self.stood = stood
+        sizes = [policy.max_queue_bytes]
+        for each in policy.classes:
+            sizes += [each.max_queue_size, each.max_queue_bytes]
+        self._limited = any(sizes)
 
     def check(self, lines: Lines, refused: Mapping[str, Sequence[Record]], new: Sequence[Record]) -> None:
         """After an advance: who still waits, who was refused of each class, and who had come since the last one."""
+        if not self._limited and not refused:
+            return  # else a long queue would be walked at every step
         everyone = list(lines.everyone())
         own = {each.name: [one for one in everyone if one.traffic_class is each] for each in self._policy.classes}
         for each in self._policy.classes:

@@ -45,11 +45,6 @@ def test_wrong_predictions_exceed_it_by_as_much_as_they_are_wrong() -> None:
     assert longest_less_urgent(noisy, 21 * MS, 3000, 1) <= 1.6 / 0.4 * 21 * MS
 
 
-@pytest.mark.slow
-def test_no_less_urgent_dispatch_exceeds_the_budget_in_a_long_run() -> None:
-    assert longest_less_urgent(EXACT, 21 * MS, 150_000, 5) <= 21 * MS
-
-
 def longest_wait(max_wait: int, requests: int, seed: int) -> int:
     """Longest time in ns that a background request waits for its start, beside urgent work for 0.85 of the time."""
     policy = SchedulingPolicy((TrafficClass("online", 1), TrafficClass("background", 2, max_wait=max_wait)))

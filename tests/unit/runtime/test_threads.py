@@ -64,8 +64,12 @@ def test_the_last_item_is_let_go() -> None:
 
 def test_a_stuck_thread_is_reported() -> None:
     gate = threading.Event()
+
+    def stuck(item: int) -> None:
+        gate.wait(10)
+
     crew: Crew[int] = Crew("crew", Log(Logger(), "router"))
-    crew.start([lambda item: gate.wait(10)])
+    crew.start([stuck])
     crew.put(1)
     assert not crew.stop(0.01)
     gate.set()
