@@ -6,14 +6,13 @@ from dataclasses import replace
 from statistics import fmean, median
 
 import pytest
-from priority_router.core.values import MICROSECOND, MILLISECOND
+from priority_router.core.values import MICROSECOND, MILLISECOND, SECOND
+from priority_router.ops.simulate.counted import Counters, Page
 from priority_router.ops.simulate.observed import (
     USUAL_OVERHEAD_US,
     USUAL_TIMER_US,
     Alone,
-    Counters,
     Loaded,
-    Page,
     Recording,
     Reply,
     under_load,
@@ -103,6 +102,30 @@ def test_every_way_is_found():
     assert set(ways["call"]) == {250.0}
     assert median(ways["reply"]) == pytest.approx(200, abs=10)
     assert ways["timer"] == list(USUAL_TIMER_US)
+
+
+def test_an_executor_that_has_nothing_to_do_takes_its_time_to_wake_up():
+    """Ten more dispatches, each long after the one before it, which take 600 us more than those that had to wait."""
+    made = recording()
+    [load] = made.loads
+    last = max(reply.done for reply in load.replies)
+    late = AROUND + INTO_BATCH + 600 * US + execution(4)
+    lone = [
+        Reply(4, last + number * SECOND, last + number * SECOND + late + number * US, 0, late + number * US)
+        for number in range(1, 11)
+    ]
+    gained = replace(
+        load.gained,
+        requests=50,
+        queue=load.gained.queue + 10 * (INTO_BATCH + 600 * US),
+        executions={4: 50},
+        computed={4: 50 * execution(4)},
+    )
+    made.loads = [Loaded([*load.replies, *lone], gained)]
+    ways = made.delays_us()
+    assert min(ways["call"]) == pytest.approx(250, abs=10)
+    assert fmean(ways["call"]) == pytest.approx(250 + 600, abs=20)
+    assert fmean(ways["reply"]) == pytest.approx(200, abs=10)
 
 
 def test_answers_are_those_under_load():

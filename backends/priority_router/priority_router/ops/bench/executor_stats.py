@@ -13,7 +13,7 @@ from typing import Any, Final
 from priority_router.core.values import MILLISECOND, SECOND
 from priority_router.ops import http_json
 from priority_router.ops.bench.load import GRPC, LoadError
-from priority_router.ops.simulate.observed import Counters
+from priority_router.ops.simulate.counted import Counters
 
 _TIMEOUT_SECONDS = 10.0
 

@@ -19,8 +19,8 @@ from priority_router.ops.bench.stats import RoundSummary
 from priority_router.ops.simulate import run
 from priority_router.ops.simulate.arrivals import Arrival
 from priority_router.ops.simulate.clock import Drawn
+from priority_router.ops.simulate.counted import FEWEST
 from priority_router.ops.simulate.executor import ExecutorShape
-from priority_router.ops.simulate.observed import FEWEST
 from priority_router.ops.simulate.profile import MeasuredTimes, Profile
 from priority_router.ops.simulate.simulation import NO_DELAYS
 

@@ -23,7 +23,8 @@ from priority_router.interface import CLASS_TENSOR, EXECUTOR_OUTPUT, QUEUE_OUTPU
 from priority_router.ops import http_json
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.client import Client, open_loop
-from priority_router.ops.simulate.observed import Counters, Page, Reply
+from priority_router.ops.simulate.counted import Counters, Page
+from priority_router.ops.simulate.observed import Reply
 
 _TIMEOUT_SECONDS: Final = 60.0
 _MICROSECOND: Final = 1_000

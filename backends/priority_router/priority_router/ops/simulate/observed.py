@@ -7,16 +7,16 @@ Law: pure; replies and counters in, samples in microseconds out. Which time is s
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, median
-from typing import Any, Final
+from typing import Final
 
 from priority_router.core.values import MICROSECOND
 from priority_router.ops.simulate.clock import Drawn
+from priority_router.ops.simulate.counted import FEWEST, SPREAD, Counters, Page
 from priority_router.ops.simulate.profile import MeasuredTimes
 
 USUAL_OVERHEAD_US: Final = 100.0
@@ -25,18 +25,15 @@ USUAL_OVERHEAD_US: Final = 100.0
 USUAL_TIMER_US: Final = (75.0, 76.0, 80.0, 83.0, 86.0, 88.0, 90.0, 94.0, 99.0, 175.0, 1000.0)
 """Lateness of the router's timer, which nothing outside the router shows: as seen on the embedded server, two cores."""
 
-FEWEST: Final = 3
-"""Executions of a row count under load from which their mean is believed."""
-
 BULK: Final = 0.75
 """Share of the times seen in quiet that nothing held up."""
 
 SURELY_WAITED: Final = 2.0
 """Times the usual way into Triton's queue that a dispatch had to spare: then it waited for the one before it."""
 
-_SPREAD: Final = 100
-_METRIC: Final = re.compile(r"^priority_router_(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
-_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+MOST_IN_FLIGHT: Final = 4
+"""Dispatches of a router at one time, by instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,117 +58,6 @@ class Reply:
     def outside(self) -> int:
         """The ways from the caller to the router and back."""
         return self.done - self.sent - self.queue - self.executor
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What Triton has counted of the executor; sums in ns.
-
-    Attributes:
-        requests: answered by it, each a dispatch of a router or somebody else's.
-        queue: that they waited in Triton's queue.
-        executions: by rows of a batch.
-        computed: time of these, by rows.
-    """
-
-    requests: int
-    queue: int
-    executions: Mapping[int, int]
-    computed: Mapping[int, int]
-
-    @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Counters:
-        """Reads an entry of ``model_stats``."""
-        batches = {int(batch.get("batch_size", 1)): batch for batch in entry.get("batch_stats", ())}
-        success = entry.get("inference_stats", {})
-
-        def ns(of: Mapping[str, Any], what: str) -> int:
-            return int(of.get(what, {}).get("ns", 0))
-
-        return cls(
-            int(success.get("success", {}).get("count", 0)),
-            ns(success, "queue"),
-            {rows: int(batch.get("compute_infer", {}).get("count", 0)) for rows, batch in batches.items()},
-            {
-                rows: sum(ns(batch, part) for part in ("compute_input", "compute_infer", "compute_output"))
-                for rows, batch in batches.items()
-            },
-        )
-
-    def since(self, earlier: Counters) -> Counters:
-        """What happened between two readings."""
-        executions = {rows: count - earlier.executions.get(rows, 0) for rows, count in self.executions.items()}
-        return Counters(
-            self.requests - earlier.requests,
-            self.queue - earlier.queue,
-            {rows: count for rows, count in executions.items() if count},
-            {rows: self.computed[rows] - earlier.computed.get(rows, 0) for rows, count in executions.items() if count},
-        )
-
-    @property
-    def means(self) -> dict[int, float]:
-        """Mean time of an execution in microseconds, by rows."""
-        return {rows: self.computed[rows] / count / MICROSECOND for rows, count in self.executions.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a router's metrics say of its own ways.
-
-    Attributes:
-        hand_over: decisions that became an executor call within a bound in microseconds, by that bound.
-        wake_ups: of the router's timer.
-        lateness: of all of those together, in microseconds.
-    """
-
-    hand_over: Mapping[float, float]
-    wake_ups: float
-    lateness: float
-
-    @classmethod
-    def of(cls, text: str, model: str) -> Page:
-        """Reads a page of metrics; what is not there is empty."""
-        found: dict[tuple[str, str], float] = {}
-        for name, labels, value in _METRIC.findall(text):
-            held = dict(_LABEL.findall(labels))
-            if held.get("model") == model:
-                found[name, held.get("le", "")] = float(value)
-        bounds = {le: value for (name, le), value in found.items() if name == "hand_over_seconds_bucket"}
-        return cls(
-            {1e6 * float(le.replace("+Inf", "inf")): value for le, value in bounds.items()},
-            found.get(("timer_lateness_seconds_count", ""), 0.0),
-            1e6 * found.get(("timer_lateness_seconds_sum", ""), 0.0),
-        )
-
-    def since(self, earlier: Page) -> Page:
-        """What happened between two readings."""
-        return Page(
-            {bound: value - earlier.hand_over.get(bound, 0.0) for bound, value in self.hand_over.items()},
-            self.wake_ups - earlier.wake_ups,
-            self.lateness - earlier.lateness,
-        )
-
-    def plus(self, other: Page | None) -> Page:
-        """Both together."""
-        if other is None:
-            return self
-        bounds = {bound: value + other.hand_over.get(bound, 0.0) for bound, value in self.hand_over.items()}
-        return Page(bounds, self.wake_ups + other.wake_ups, self.lateness + other.lateness)
-
-    def hand_over_us(self) -> list[float]:
-        """A hundred times from a decision to its call, evenly spread over those counted; none where none was."""
-        bounds = sorted(self.hand_over)
-        if not bounds or self.hand_over[bounds[-1]] < FEWEST:
-            return []
-        total = self.hand_over[bounds[-1]]
-        found = []
-        for place in range(_SPREAD):
-            wanted = (place + 0.5) / _SPREAD * total
-            at = next(index for index, bound in enumerate(bounds) if self.hand_over[bound] >= wanted)
-            low, low_count = (bounds[at - 1], self.hand_over[bounds[at - 1]]) if at else (0.0, 0.0)
-            high = bounds[at] if math.isfinite(bounds[at]) else low
-            found.append(low + (high - low) * (wanted - low_count) / (self.hand_over[bounds[at]] - low_count))
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +112,23 @@ class Loaded:
             return None
         inside = (self.gained.queue + sum(self.gained.computed.values())) / self.gained.requests
         return max(0.0, (fmean(reply.executor for reply in dispatches) - inside) / MICROSECOND)
+
+    def to_idle(self, times: MeasuredTimes, instances: int) -> float | None:
+        """Mean of what calls took beyond their execution whose executor had an instance free, in microseconds.
+
+        That is the ways between router and executor, and the waking of an executor that has nothing to do. None where
+        hardly one was seen.
+        """
+        found = []
+        dispatches, most = self.dispatches(), MOST_IN_FLIGHT * instances
+        for place in range(most, len(dispatches)):  # the first may have had company that was sent before them
+            each = dispatches[place]
+            called = each.done - each.executor
+            near = dispatches[place - most : place + most]
+            running = sum(one is not each and one.done - one.executor <= called < one.done for one in near)
+            if running < instances:
+                found.append((each.executor - times.expected(each.rows, 0)) / MICROSECOND)
+        return max(0.0, fmean(found)) if len(found) >= FEWEST else None
 
     def longer(self, usual: MeasuredTimes) -> float | None:
         """By how much an execution was longer on average than usual, in microseconds; None where none was seen."""
@@ -288,9 +191,15 @@ class Recording:
             return {}
         replies = [each.reply for each in self.alone]
         around = [(each.reply.executor - each.computed - each.gained.queue) / MICROSECOND for each in self.alone]
+        waking = median(each.gained.queue for each in self.alone) / MICROSECOND
         usual = max(0.0, median(around)) / 2
+        call = [usual + waking]
         seen = [loaded for load in self.loads if (loaded := load.around()) is not None]
         if seen:
+            times = self._times()
+            idle = [ways for load in self.loads if (ways := load.to_idle(times, self.instances)) is not None]
+            if idle:
+                call = held_up(call * SPREAD, max(0.0, _usual(idle) - _usual(seen) - waking))
             around = under_load(around, _usual(seen))
         request = median(reply.outside for reply in replies) / MICROSECOND / 2
         answer = [max(0.0, reply.outside / MICROSECOND - request) for reply in self.together or replies]
@@ -298,7 +207,7 @@ class Recording:
             "request": [max(0.0, request)],
             "hand_over": (self.page.hand_over_us() if self.page is not None else [])
             or [reply.queue / MICROSECOND for reply in replies],
-            "call": [usual + median(each.gained.queue for each in self.alone) / MICROSECOND],
+            "call": call,
             "reply": [max(0.0, way - usual) for way in around],
             "timer": self._timer_us(),
             "answer": answer,
@@ -306,16 +215,16 @@ class Recording:
 
     def overhead_us(self) -> float:
         """From the end of a batch to the start of the next one, which waited for it."""
+        if self.instances > 1 or not self.alone:
+            return USUAL_OVERHEAD_US
         middles = self._middles()
-        way = SURELY_WAITED * median(self.delays_us()["call"]) * MICROSECOND if self.alone else 0.0
+        way = SURELY_WAITED * median(self.delays_us()["call"]) * MICROSECOND
         gaps = []
         for before, after in (pair for load in self.loads for pair in pairwise(load.dispatches())):
             spare = before.done - (after.done - after.executor)
-            if spare > way and middles is not None:
+            if spare > way:
                 gaps.append((after.done - before.done - middles.expected(after.rows, 0)) / MICROSECOND)
-        if self.instances > 1 or len(gaps) < 2 * FEWEST:
-            return USUAL_OVERHEAD_US
-        return max(0.0, median(gaps))
+        return max(0.0, median(gaps)) if len(gaps) >= 2 * FEWEST else USUAL_OVERHEAD_US
 
     def _timer_us(self) -> list[float]:
         """Lateness of the router's timer: the usual one, in proportion to the mean that was seen."""
@@ -330,11 +239,13 @@ class Recording:
             times.setdefault(each.reply.rows, []).append(each.computed / MICROSECOND)
         return times
 
-    def _middles(self) -> MeasuredTimes | None:
+    def _times(self) -> MeasuredTimes:
+        """Execution times as the profile has them."""
+        return MeasuredTimes({rows: _drawn(own) for rows, own in self.execution_us().items()})
+
+    def _middles(self) -> MeasuredTimes:
         """The median time of each row count alone."""
         times = self._times_alone()
-        if not times:
-            return None
         return MeasuredTimes({rows: Drawn((round(median(own) * MICROSECOND),)) for rows, own in times.items()})
 
     def _means(self) -> dict[int, list[float]]:
@@ -355,7 +266,7 @@ def under_load(values: Sequence[float], mean: float) -> list[float]:
     """
     bulk = _drawn(values)
     limit = bulk.at(BULK)
-    least = [min(bulk.at((place + 0.5) / _SPREAD), limit) / MICROSECOND for place in range(_SPREAD)]
+    least = [min(bulk.at((place + 0.5) / SPREAD), limit) / MICROSECOND for place in range(SPREAD)]
     return held_up(least, max(0.0, mean - fmean(least)))
 
 

@@ -29,8 +29,9 @@ from priority_router.errors import SetupError
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import model_inputs
 from priority_router.ops.simulate import asking, profile
+from priority_router.ops.simulate.counted import Counters, Page
 from priority_router.ops.simulate.executor import ExecutorShape
-from priority_router.ops.simulate.observed import Alone, Counters, Loaded, Page, Recording
+from priority_router.ops.simulate.observed import Alone, Loaded, Recording
 from priority_router.ops.sweep import powers_of_two
 
 DEFAULT_SECONDS: Final = 30.0
