@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from priority_router.ops import command_line, result_file
 from priority_router.ops.bench.arms import ARMS, ROUTER, write_repository
 from priority_router.ops.loads import LEVELS, ONLINE, ExecutorShape
 from priority_router.ops.server import Server
+from priority_router.ops.soak import resources
 
 RESULT: Final = Path(__file__).resolve().parents[1] / "docs" / "results" / "memory.json"
 ENDLESS: Final = ExecutorShape(batch_us=600_000_000, row_us=0, max_batch_size=1)
@@ -38,7 +38,6 @@ AT_THE_EXECUTOR: Final = 2
 
 PATIENCE_SECONDS: Final = 120.0
 GAUGE: Final = "priority_router_queue_bytes"
-REGIONS: Final = Path("/dev/shm")
 SETTLE_SECONDS: Final = 2.0
 """From the last request taken in to looking, so that what is given back has been."""
 
@@ -98,22 +97,11 @@ def held(server: Server) -> dict[str, int]:
     """Bytes of memory, by who has them."""
     time.sleep(SETTLE_SECONDS)
     (router,) = (pid for name, pid in server.stub_pids().items() if name.startswith(ROUTER))
-    return {"server": own_bytes(server.pid), "model": own_bytes(router), "shared": shared_bytes(router)}
-
-
-def own_bytes(pid: int) -> int:
-    """Memory of one process that it shares with no other."""
-    lines = Path("/proc", str(pid), "status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) * 1024
-
-
-def shared_bytes(pid: int) -> int:
-    """Memory of the regions that a process has mapped."""
-    maps = Path("/proc", str(pid), "maps").read_text().splitlines()
-    regions = {
-        Path(words[5]) for words in map(str.split, maps) if len(words) > 5 and words[5].startswith(f"{REGIONS}/")
+    return {
+        "server": resources.own_bytes(server.pid),
+        "model": resources.own_bytes(router),
+        "shared": resources.shared_bytes(router),
     }
-    return sum(os.stat(region).st_blocks * 512 for region in regions if region.exists())
 
 
 def metric(server: Server, name: str) -> float:

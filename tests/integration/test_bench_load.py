@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load generator against a server that answers as it is told."""
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -15,7 +16,7 @@ import pytest
 from priority_router.core.values import SECOND
 from priority_router.ops.bench import client_rate, load
 from priority_router.ops.bench.arrivals import Schedule, poisson
-from priority_router.ops.bench.load import Target
+from priority_router.ops.bench.load import Target, Variant
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import ClassLoad
 from support.load import replay
@@ -209,6 +210,54 @@ def test_closed_loop_gives_up_on_a_silent_server():
         load.begin_closed(target(server.address), "online", 2, 0.2, grace_s=0.2) as running,
     ):
         assert outcomes(running.result()) == [Outcome.UNANSWERED] * 2
+
+
+def test_a_caller_gives_up_and_the_others_do_not_notice():
+    variants = {"online": [Variant(X, patience_s=0.05), Variant(X)]}
+
+    def answer(number, connection):
+        time.sleep(0.4)
+        with contextlib.suppress(OSError):  # nobody listens any more
+            connection.sendall(OK)
+
+    schedule = replace(at(*np.linspace(0, 0.3, 6)), payload=np.arange(6) % 2)
+    with serving(answer) as server:
+        ledger = replay(target(server.address, variants=variants), schedule)
+    assert outcomes(ledger) == [Outcome.CANCELLED, Outcome.SUCCESS] * 3
+    waited = (ledger.done - ledger.scheduled)[::2]
+    assert (waited >= 0.05 * SECOND).all()
+    assert ledger.failures == {}
+
+
+def test_several_closed_loops_send_what_is_next_by_turns():
+    variants = {name: [Variant({"X": np.full((1, 4), value, np.float32)})] for name, value in values().items()}
+    turns = Schedule(tuple(values()), np.zeros(3, int), np.array([0, 1, 0]), np.zeros(3, int), SECOND // 2)
+    with serving(after(0.02, OK)) as server:
+        one = target(server.address, variants=variants)
+        with load.begin_turns([(one, turns, 3), (one, turns, 1)], grace_s=60) as running:
+            ledger = running.result()
+    assert ledger.processes == 2
+    assert ledger.connections == 4
+    sent = {
+        name: sum(np.frombuffer(body[-4:], np.float32)[0] == value for body in server.bodies)
+        for name, value in values().items()
+    }
+    assert sent == {name: np.count_nonzero(ledger.class_index == index) for index, name in enumerate(values())}
+    # Either loop may end within a turn of three.
+    assert abs(sent["online"] - 2 * sent["bulk"]) <= 4
+
+
+def values():
+    return {"online": 1, "bulk": 2}
+
+
+@pytest.mark.parametrize(("expected", "outcome"), [((777).to_bytes(8, "little"), 0), (b"778", 5)])
+def test_an_answer_that_is_wrong_is_told(expected, outcome):
+    variants = {"online": [Variant(X, answer=expected)]}
+    with serving(after(0, with_queue_time("0" * 16))) as server:
+        ledger = replay(target(server.address, variants=variants), at(0), queue_time=True)
+    assert outcomes(ledger) == [Outcome(outcome)]
+    assert [text for _, text in ledger.failures] == ["the reply holds a wrong answer"] * (outcome == Outcome.OTHER)
 
 
 def with_queue_time(request_id):

@@ -36,6 +36,12 @@ POLICIES_SCHEMA: Final = "priority-router-policies/1"
 MEMORY_SCHEMA: Final = "priority-router-memory/1"
 """Likewise of scripts/measure_memory.py."""
 
+SOAK_SCHEMA: Final = "priority-router-soak/1"
+"""Likewise of scripts/soak."""
+
+SOAK_OVERLOAD_SCHEMA: Final = "priority-router-soak-overload/1"
+"""Likewise of scripts/soak overload."""
+
 _NUMBERS: Final = re.compile(r"\[\n([\s\d.,eE+nul-]*?)\n\s*\]")
 
 

@@ -8,13 +8,14 @@ calls; meaning (what a reply says) is worked out by ``wire``.
 from __future__ import annotations
 
 import errno
+import heapq
 import os
 import resource
 import select
 import socket
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from priority_router.core.values import SECOND
 from priority_router.ops.bench import wire
@@ -25,6 +26,12 @@ _SENDS_PER_TURN = 16
 
 OnEnd = Callable[[int, int, bytes, str], None]
 """Called once per request with its index, ns when it ended, the reply, and, where there is no reply, why."""
+
+Patience = Callable[[int], int]
+"""By the index of a request ns after which its caller gives it up; 0: never."""
+
+GAVE_UP: Final = "cancelled: its caller gave up"
+"""Why such a request has no reply."""
 
 
 class _Connection:
@@ -46,10 +53,12 @@ class Client:
         opened: connections opened so far.
     """
 
-    def __init__(self, host: str, port: int, sent: list[int], on_end: OnEnd) -> None:
+    def __init__(self, host: str, port: int, sent: list[int], on_end: OnEnd, patience: Patience | None = None) -> None:
         self.sent = sent
         self.opened = 0
         self._on_end = on_end
+        self._patience = patience
+        self._leaving: list[tuple[int, int, _Connection]] = []
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self._family, self._address = found[0], found[4]
         self._epoll = select.epoll()
@@ -67,6 +76,8 @@ class Client:
                 self._on_end(index, time.monotonic_ns(), b"", f"cannot open a connection: {error.strerror}")
                 return
         connection.index = index
+        if self._patience is not None and (patience := self._patience(index)):
+            heapq.heappush(self._leaving, (time.monotonic_ns() + patience, index, connection))
         try:
             count = connection.sock.send(request)
         except BlockingIOError:
@@ -85,6 +96,8 @@ class Client:
 
         epoll's own timeout counts in milliseconds; select on the epoll descriptor has a finer one.
         """
+        if self._leaving:
+            until = min(until, self._leaving[0][0])
         left = until - time.monotonic_ns()
         if left > 0:
             select.select((self._epoll,), (), (), left / SECOND)
@@ -94,6 +107,8 @@ class Client:
                 self._continue_sending(connection)
             if events & ~select.EPOLLOUT and descriptor in self._all:
                 self._receive(connection)
+        if self._leaving:
+            self._leave(time.monotonic_ns())
 
     def close(self) -> None:
         """Closes every connection; requests still without a reply are reported to nobody."""
@@ -119,6 +134,13 @@ class Client:
         self._all[sock.fileno()] = connection
         self.opened += 1
         return connection
+
+    def _leave(self, now: int) -> None:
+        """Closes the connections of requests whose callers have waited long enough."""
+        while self._leaving and self._leaving[0][0] <= now:
+            _, index, connection = heapq.heappop(self._leaving)
+            if connection.index == index:
+                self._drop(connection, GAVE_UP)
 
     def _continue_sending(self, connection: _Connection) -> None:
         pending = connection.pending
@@ -174,7 +196,7 @@ class Client:
 
     def _drop(self, connection: _Connection, reason: str) -> None:
         """Forgets a broken connection and, where it carried a request, ends that."""
-        index = connection.index
+        index, connection.index = connection.index, -1
         del self._all[connection.sock.fileno()]
         if index < 0:
             self._idle.remove(connection)
@@ -227,14 +249,14 @@ def open_loop(
 
 
 def closed_loop(
-    client: AnyClient, in_flight: int, requests: Sequence[bytes], end: int, give_up: int, ended: list[int]
+    client: AnyClient, in_flight: int, request: Callable[[int], bytes], end: int, give_up: int, ended: list[int]
 ) -> None:
     """Keeps ``in_flight`` requests unanswered until ``end``, then waits for the rest of them.
 
     Args:
         client: a fresh client, whose ``on_end`` appends the request's index to ``ended``.
         in_flight: requests at a time.
-        requests: encoded requests, taken in turn.
+        request: encodes the next one, by its index.
         end: monotonic ns after which none is sent.
         give_up: monotonic ns when to stop waiting for replies.
         ended: indices of requests that ended since the last look; emptied here.
@@ -242,7 +264,7 @@ def closed_loop(
     started, finished = 0, 0
     for _ in range(in_flight):
         client.sent.append(-1)
-        client.send(started, requests[started % len(requests)])
+        client.send(started, request(started))
         started += 1
     now = time.monotonic_ns()
     while finished < started and now < give_up:
@@ -253,5 +275,5 @@ def closed_loop(
         ended.clear()
         for _ in range(more):
             client.sent.append(-1)
-            client.send(started, requests[started % len(requests)])
+            client.send(started, request(started))
             started += 1

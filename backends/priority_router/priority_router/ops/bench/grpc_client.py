@@ -12,7 +12,7 @@ import time
 import grpc
 
 from priority_router.core.values import SECOND
-from priority_router.ops.bench.client import OnEnd
+from priority_router.ops.bench.client import GAVE_UP, OnEnd, Patience
 from priority_router.ops.bench.grpc_wire import OPTIONS, SERVICE
 
 
@@ -24,17 +24,19 @@ class GrpcClient:
         opened: channels opened.
     """
 
-    def __init__(self, address: str, sent: list[int], on_end: OnEnd) -> None:
+    def __init__(self, address: str, sent: list[int], on_end: OnEnd, patience: Patience | None = None) -> None:
         self.sent = sent
         self.opened = 1
         self._on_end = on_end
+        self._patience = patience
         self._channel = grpc.insecure_channel(address, options=OPTIONS)
         self._infer = self._channel.unary_unary(f"{SERVICE}ModelInfer")
         self._ended: queue.SimpleQueue[tuple[int, int, grpc.Future]] = queue.SimpleQueue()
 
     def send(self, index: int, request: bytes) -> None:
         """Sends a request; never blocks."""
-        future = self._infer.future(request)
+        patience = self._patience(index) if self._patience is not None else 0
+        future = self._infer.future(request, timeout=patience / SECOND or None)
         self.sent[index] = time.monotonic_ns()
         future.add_done_callback(lambda done: self._ended.put((index, time.monotonic_ns(), done)))
 
@@ -57,6 +59,9 @@ class GrpcClient:
         error = done.exception() if not done.cancelled() else None
         if error is None and not done.cancelled():
             self._on_end(index, now, done.result(), "")
+            return
+        if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            self._on_end(index, now, b"", GAVE_UP)
             return
         code, details = (error.code().name, error.details()) if isinstance(error, grpc.Call) else ("CANCELLED", "")
         self._on_end(index, now, b"", f"{code}: {details}")

@@ -12,7 +12,7 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -27,7 +27,7 @@ from priority_router.errors import PriorityRouterError
 from priority_router.interface import QUEUE_OUTPUT
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.arrivals import Schedule
-from priority_router.ops.bench.client import closed_loop, open_loop, raise_descriptor_limit
+from priority_router.ops.bench.client import Patience, closed_loop, open_loop, raise_descriptor_limit
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.target import GRPC as GRPC
 from priority_router.ops.bench.target import Target as Target
@@ -58,24 +58,48 @@ class _Job:
 
 
 class _Requests(Sequence[bytes]):
-    """The requests of a schedule, each with its own id where there is a place for one."""
+    """The requests of a schedule, each with its own id where there is a place for one.
 
-    def __init__(self, encoded: Sequence[Sequence[bytes]], schedule: Schedule, first_id: int) -> None:
+    After the last one comes the first again, with an id of its own.
+    """
+
+    def __init__(self, job: _Job) -> None:
+        target, schedule = job.target, job.schedule
+        choices = [target.choices(name) for name in schedule.classes]
+        encoded = [target.encoded(name, identified=job.queue_time) for name in schedule.classes]
         self._parts = [[one.partition(wire.ID_PLACE) for one in of_class] for of_class in encoded]
-        self._chosen = list(zip(schedule.class_index.tolist(), schedule.payload.tolist(), strict=True))
-        self._first = first_id
+        self._chosen: list[tuple[int, int]] = list(
+            zip(schedule.class_index.tolist(), schedule.payload.tolist(), strict=True)
+        )
+        self._first = job.first_id
+        self._patience = [[int(one.patience_s * SECOND) for one in of_class] for of_class in choices]
+        self._answers = [[one.answer for one in of_class] for of_class in choices]
 
     def __len__(self) -> int:
         return len(self._chosen)
 
     def __getitem__(self, index: Any) -> Any:
-        of_class, place = self._chosen[index]
+        of_class, place = self._chosen[index % len(self._chosen)]
         head, mark, tail = self._parts[of_class][place]
         return head + self.id_of(index) + tail if mark else head
 
     def id_of(self, index: int) -> bytes:
         """The id of a request."""
         return b"%016d" % (self._first + index)
+
+    @property
+    def patience(self) -> Patience | None:
+        """How long their callers wait; None where all do for ever."""
+        return self._patience_of if any(map(any, self._patience)) else None
+
+    def answer_to(self, index: int) -> bytes:
+        """What a right answer to a request holds."""
+        of_class, place = self._chosen[index % len(self._chosen)]
+        return self._answers[of_class][place]
+
+    def _patience_of(self, index: int) -> int:
+        of_class, place = self._chosen[index % len(self._chosen)]
+        return self._patience[of_class][place]
 
 
 @dataclass(slots=True)
@@ -84,7 +108,7 @@ class _Record:
 
     target: Target
     queue_time: bool
-    id_of: Callable[[int], bytes] | None = None
+    requests: _Requests
     sent: list[int] = field(default_factory=list)
     done: dict[int, int] = field(default_factory=dict)
     outcome: dict[int, Outcome] = field(default_factory=dict)
@@ -100,8 +124,10 @@ class _Record:
         outcome = wire.classify(status, text)
         if self.queue_time and outcome is Outcome.SUCCESS:
             request_id, waited = self.target.identified_int64(reply, QUEUE_OUTPUT)
-            if self.id_of is not None and request_id != self.id_of(index).decode():
+            if request_id != self.requests.id_of(index).decode():
                 outcome, text = Outcome.OTHER, "the reply carries the id of another request, or none"
+            elif self.requests.answer_to(index) not in reply:
+                outcome, text = Outcome.OTHER, "the reply holds a wrong answer"
             elif waited is not None:
                 self.queue_us[index] = waited
         self.done[index] = now
@@ -195,9 +221,30 @@ def begin_closed(
 
     The requests' scheduled time is the time when they were sent.
     """
-    empty = np.empty(0, dtype=np.int64)
-    schedule = Schedule((class_name,), empty, empty, empty, int(duration_s * SECOND))
-    with _started([_Job(target, schedule, (class_name,), int(grace_s * SECOND), in_flight)]) as running:
+    count = len(target.choices(class_name))
+    zeros = np.zeros(count, dtype=np.int64)
+    turns = Schedule((class_name,), zeros, zeros, np.arange(count), int(duration_s * SECOND))
+    with begin_turns([(target, turns, in_flight)], grace_s=grace_s) as running:
+        yield running
+
+
+@contextmanager
+def begin_turns(
+    loops: Sequence[tuple[Target, Schedule, int]], *, grace_s: float, queue_time: bool = False
+) -> Iterator[Running]:
+    """Starts several closed loops at once, each in a process of its own.
+
+    Args:
+        loops: of each where to send, whose turn it is when, and how many requests at a time. Of a schedule only the
+            order counts; after the last request comes the first again.
+        grace_s: see `begin`, as for the other one.
+        queue_time: see there.
+    """
+    jobs = [
+        _Job(target, turns, turns.classes, int(grace_s * SECOND), in_flight, queue_time, place * _IDS_PER_PROCESS)
+        for place, (target, turns, in_flight) in enumerate(loops)
+    ]
+    with _started(jobs) as running:
         yield running
 
 
@@ -235,24 +282,23 @@ def _work(job: _Job, pipe: Connection) -> None:
     """Body of a generator process: prepare, say so, take the start time, run, hand over the ledger."""
     try:
         raise_descriptor_limit()
-        encoded = [job.target.encoded(name, identified=job.queue_time) for name in job.schedule.classes]
+        requests = _Requests(job)
         # The cycle collector's pauses would show as late sends; a run makes no cycles worth collecting.
         gc.collect()
         gc.freeze()
         gc.disable()
         pipe.send(None)
         start = pipe.recv()
-        pipe.send(_closed(job, encoded[0], start) if job.in_flight else _open(job, encoded, start))
+        pipe.send(_closed(job, requests, start) if job.in_flight else _open(job, requests, start))
     except EOFError:
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
         pipe.send(f"{type(error).__name__}: {error}")
 
 
-def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
+def _open(job: _Job, requests: _Requests, start: int) -> Ledger:
     schedule = job.schedule
-    requests = _Requests(encoded, schedule, job.first_id)
-    record = _Record(job.target, job.queue_time, requests.id_of, sent=[-1] * len(schedule))
+    record = _Record(job.target, job.queue_time, requests, sent=[-1] * len(schedule))
     watched = {schedule.classes.index(name) for name in job.settle}
     classes = schedule.class_index.tolist()
     open_count = sum(index in watched for index in classes)
@@ -271,36 +317,35 @@ def _open(job: _Job, encoded: Sequence[Sequence[bytes]], start: int) -> Ledger:
             cpu_at_end.append(time.process_time())
         return open_count == 0 or now >= end + job.grace
 
-    client = job.target.client(record.sent, on_end)
+    client = job.target.client(record.sent, on_end, requests.patience)
     cpu = time.process_time()
     open_loop(client, (schedule.at + start).tolist(), requests, end, settled)
     client.close()
     return _ledger(job, record, start, cpu_at_end[0] - cpu, client.opened, schedule)
 
 
-def _closed(job: _Job, encoded: Sequence[bytes], start: int) -> Ledger:
-    record = _Record(job.target, job.queue_time)
+def _closed(job: _Job, requests: _Requests, start: int) -> Ledger:
+    record = _Record(job.target, job.queue_time, requests)
     ended: list[int] = []
 
     def on_end(index: int, now: int, reply: bytes, reason: str) -> None:
         record.end(index, now, reply, reason)
         ended.append(index)
 
-    client = job.target.client(record.sent, on_end)
+    client = job.target.client(record.sent, on_end, requests.patience)
     while (left := start - time.monotonic_ns()) > 0:
         time.sleep(left / SECOND)
     cpu = time.process_time()
     end = start + job.schedule.duration
-    closed_loop(client, job.in_flight, encoded, end, end + job.grace, ended)
+    closed_loop(client, job.in_flight, requests.__getitem__, end, end + job.grace, ended)
     cpu = time.process_time() - cpu
     client.close()
-    count = len(record.sent)
-    sent = np.array(record.sent, dtype=np.int64) - start
+    turns = np.arange(len(record.sent), dtype=np.int64) % len(requests)
     made = Schedule(
         job.schedule.classes,
-        sent,
-        np.zeros(count, dtype=np.int64),
-        np.arange(count, dtype=np.int64) % len(encoded),
+        np.array(record.sent, dtype=np.int64) - start,
+        job.schedule.class_index[turns],
+        job.schedule.payload[turns],
         job.schedule.duration,
     )
     return _ledger(job, record, start, cpu, client.opened, made)

@@ -2,7 +2,8 @@
 """The executor that benchmarks measure with, copied into a model repository as ``model.py``: Y = 2 X after a sleep.
 
 A batch takes ``batch_us`` plus ``row_us`` for each of its rows, both config parameters, so a run knows what the best
-possible answer is; sleeping, like a GPU, leaves the cores to the server.
+possible answer is; sleeping, like a GPU, leaves the cores to the server. A request whose first value is no number gets
+an error.
 """
 
 import json
@@ -27,4 +28,11 @@ class TritonPythonModel:
         seconds = self.batch_seconds + self.row_seconds * sum(len(value) for value in inputs)
         if seconds:
             time.sleep(seconds)
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", value * 2)]) for value in inputs]
+        return [answer(value) for value in inputs]
+
+
+def answer(value: Any) -> Any:
+    """The response to one request."""
+    if value.flat[0] != value.flat[0]:
+        return pb_utils.InferenceResponse(error=pb_utils.TritonError("X begins with a value that is no number"))
+    return pb_utils.InferenceResponse([pb_utils.Tensor("Y", value * 2)])

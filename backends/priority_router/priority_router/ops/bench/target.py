@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from priority_router.ops.bench import wire
 from priority_router.ops.bench.arrivals import Schedule
-from priority_router.ops.bench.client import Client, OnEnd
+from priority_router.ops.bench.client import Client, OnEnd, Patience
 from priority_router.ops.bench.wire import Route, Tensor
 
 if TYPE_CHECKING:
@@ -32,10 +32,14 @@ class Variant:
     Attributes:
         inputs: by name.
         tenant: the request's parameter of that name; empty: none.
+        patience_s: seconds after which its caller gives it up; 0: never.
+        answer: bytes that a right answer holds; empty: any answer is right.
     """
 
     inputs: Mapping[str, Tensor]
     tenant: str = ""
+    patience_s: float = 0.0
+    answer: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,14 +84,14 @@ class Target:
         """Requests go by gRPC."""
         return self.address.startswith(GRPC)
 
-    def client(self, sent: list[int], on_end: OnEnd) -> Client | GrpcClient:
+    def client(self, sent: list[int], on_end: OnEnd, patience: Patience | None = None) -> Client | GrpcClient:
         """A fresh client of the server."""
         if self.grpc:
             from priority_router.ops.bench.grpc_client import GrpcClient
 
-            return GrpcClient(self.address.removeprefix(GRPC), sent, on_end)
+            return GrpcClient(self.address.removeprefix(GRPC), sent, on_end, patience)
         host, _, port = self.address.rpartition(":")
-        return Client(host or "127.0.0.1", int(port), sent, on_end)
+        return Client(host or "127.0.0.1", int(port), sent, on_end, patience)
 
     def identified_int64(self, reply: bytes, name: str) -> tuple[str, int | None]:
         """The id that a successful reply carries, and the first value of an output."""
