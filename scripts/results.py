@@ -6,8 +6,9 @@ A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results --
 than stock Triton with the hook, and where slower), ``modes`` (the router's two modes, beside each other), ``cost`` (of
 the way through the router), ``simulated`` (the scheduling rules on a virtual clock), ``chart-KNOB`` (of a policy),
 ``wrong-predictions`` (what policies are worth then), ``ensemble`` (the steps around the router), ``hooks`` (what prompt
-dispatch costs), ``simulate`` (what an example of it prints), ``agreement`` (simulator and server, beside each other) or
-``demo`` (what scripts/demo prints). Sentences are those of result_sentences.py. Runs with the Python of .venv.
+dispatch costs), ``simulate`` (what an example of it prints), ``agreement`` (simulator and server, beside each other),
+``soak`` and ``soak-overload`` (long runs) or ``demo`` (what scripts/demo prints). Sentences are those of
+result_sentences.py. Runs with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import result_policies
 import result_sentences
 import result_simulator
+import result_soak
 import result_tables
 from priority_router.ops import command_line
 from result_tables import ResultsError
@@ -36,7 +38,7 @@ def refreshed(document: str, text: str) -> str:
 
 def section(name: str) -> str:
     """The text of one section."""
-    made = result_simulator.section(name) or result_policies.section(name)
+    made = result_simulator.section(name) or result_policies.section(name) or result_soak.section(name)
     return result_tables.section(name) if made is None else made
 
 

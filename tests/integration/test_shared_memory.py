@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +23,6 @@ ANY_X = Tensor("X", "TYPE_FP32", (-1,))
 
 def sized(mebibytes: int) -> Call:
     return Call(tag=1, inputs={"X": np.zeros((1, mebibytes * MIB // 4), np.float32)})
-
-
-def write_large_answers(repository: Path, mebibytes: int) -> None:
-    """A model that answers a few bytes with so many MiB per row, 4 rows at a time, and its router."""
-    common = [
-        "instance_group { kind: KIND_CPU count: 1 }",
-        "dynamic_batching { }",
-        'input { name: "X" data_type: TYPE_FP32 dims: [ 4 ] }',
-        f'output {{ name: "BIG" data_type: TYPE_FP32 dims: [ {mebibytes * MIB // 4} ] }}',
-    ]
-    for name, backend, size in (("executor", "python", 4), ("router", "priority_router", 64)):
-        (repository / name / "1").mkdir(parents=True)
-        head = [f'name: "{name}"', f'backend: "{backend}"', f"max_batch_size: {size}"]
-        (repository / name / "config.pbtxt").write_text("\n".join([*head, *common]) + "\n")
-    shutil.copy(hostile.ANY_MODEL, repository / "executor" / "1" / "model.py")
-    (repository / "router" / "1" / "policy.toml").write_text(
-        'policy_version = 1\nmode = "plain"\nexecutor = "executor"\n'
-        "executor_shape = { instances = 1, max_batch_size = 4 }\n"
-        'class = [{ name = "bulk", level = 1, max_queue_size = 9 }]\n'
-    )
 
 
 def test_inputs_that_are_too_large_are_refused_with_what_they_need_and_what_is_free(tmp_path: Path) -> None:
@@ -103,7 +82,7 @@ def test_it_stays_as_large_as_it_was_whatever_becomes_of_requests(tmp_path: Path
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_a_caller_whose_reply_finds_no_room_is_told(tmp_path: Path, protocol: str) -> None:
     """16 rows in 4 parts: the parts come back, and the whole of them does not fit beside them."""
-    write_large_answers(tmp_path / "repository", 4)
+    hostile.write_large_answers(tmp_path / "repository", 4)
     words = ("--model-repository", tmp_path / "repository")
     with serving(tmp_path, *words, program=in_small_memory(100)) as command:
         http, grpc, _ = command.ready()

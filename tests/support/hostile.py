@@ -30,6 +30,26 @@ RANKS = 2
 ANY_MODEL = Path(__file__).with_name("any_model.py")
 
 
+def write_large_answers(repository: Path, mebibytes: int) -> None:
+    """A model that answers a few bytes with so many MiB per row, 4 rows at a time, and its router."""
+    common = [
+        "instance_group { kind: KIND_CPU count: 1 }",
+        "dynamic_batching { }",
+        'input { name: "X" data_type: TYPE_FP32 dims: [ 4 ] }',
+        f'output {{ name: "BIG" data_type: TYPE_FP32 dims: [ {mebibytes * MEBIBYTE // 4} ] }}',
+    ]
+    for name, backend, size in (("executor", "python", 4), ("router", "priority_router", 64)):
+        (repository / name / "1").mkdir(parents=True)
+        head = [f'name: "{name}"', f'backend: "{backend}"', f"max_batch_size: {size}"]
+        (repository / name / "config.pbtxt").write_text("\n".join([*head, *common]) + "\n")
+    shutil.copy(ANY_MODEL, repository / "executor" / "1" / "model.py")
+    (repository / "router" / "1" / "policy.toml").write_text(
+        'policy_version = 1\nmode = "plain"\nexecutor = "executor"\n'
+        "executor_shape = { instances = 1, max_batch_size = 4 }\n"
+        'class = [{ name = "bulk", level = 1, max_queue_size = 99 }]\n'
+    )
+
+
 def write_every_type(repository: Path) -> None:
     """Adds a model ``every`` with one optional input per type, every length free, and its router ``every_router``."""
     entries = [(f"IN_{name}", f"TYPE_{name.replace('BYTES', 'STRING')}") for name in TYPES]

@@ -30,6 +30,7 @@ from priority_router.ops.server.process import DRAIN_SECONDS, STOP_SECONDS
 from priority_router.ops.server.restarts import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, STEADY_SECONDS
 from priority_router.ops.server.serve import READY_SECONDS
 from priority_router.ops.server.watch import MUTE_SECONDS, ROUTER_SECONDS, SILENT_SECONDS
+from priority_router.ops.soak import checks, mixed, overload
 from priority_router.ops.wrap.options import TEACHING_CLASSES
 from priority_router.policy_checks import MAX_TENANT_BYTES
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY, DEFAULT_MAX_FILL_SLOWDOWN
@@ -169,6 +170,16 @@ FROM_CODE = {
         f"`--router-timeout` ({ROUTER_SECONDS:g} s)",
         f"{SILENT_SECONDS:g} s and {MUTE_SECONDS:g} s, then",
         f"the drain, {DRAIN_SECONDS:g} s at most; all is gone within {STOP_SECONDS:g} s",
+        f"{sum(mixed.IN_FLIGHT)} requests are in flight all the time, {mixed.IN_FLIGHT[0]} over HTTP and "
+        f"{mixed.IN_FLIGHT[1]} over gRPC",
+        f"rows/s must be at least {checks.KEPT:g} times, latencies of the classes at most {checks.SLOWER:g} times",
+        f"at most {WORDS[checks.GROWN]} or {checks.GROWN_MIB:g} MiB more, threads and descriptors at most "
+        f"{checks.MORE:g} more",
+        "with {online} online and {background} background requests that may wait".format(**overload.LIMITS),
+        f"background at {overload.TIMES:g} times the capacity beside online at half of it",
+        f"the online p99 be at most {overload.SLOWER:g} times that under the first load; then both at "
+        f"{overload.TIMES:g} times",
+        f"after {overload.longest_batches():g} batch times at most",
     ],
     "docs/troubleshooting.md": [
         f"with {MAX_WRITTEN_OFF} such calls the router refuses everything",

@@ -89,9 +89,8 @@ def balanced(books: Mapping[str, Any], unaccounted: float | None) -> Iterator[Ch
 
     Args:
         books: of `books.Compared`.
-        unaccounted: by the router's own audit; None where it has none.
+        unaccounted: by the router's own audit; None where it could not be read.
     """
     yield Check("numbers in which callers and router differ", float(len(books["differences"])), 0.0)
     yield Check("requests that ended as they never should", float(sum(books["unexpected"].values())), 0.0)
-    if unaccounted is not None:
-        yield Check("requests that the router lost sight of", unaccounted, 0.0)
+    yield Check("requests that the router lost sight of", unaccounted, 0.0)

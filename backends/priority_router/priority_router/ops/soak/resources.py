@@ -37,7 +37,7 @@ DESCRIPTORS: Final = "descriptors"
 FIGURES: Final = (SERVER_MEMORY, ROUTER_MEMORY, EXECUTOR_MEMORY, SHARED_MEMORY, THREADS, DESCRIPTORS)
 
 UNACCOUNTED: Final = "unaccounted_requests"
-"""The router's own audit, by its metric's name."""
+"""A metric of the router."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Sample:
     Attributes:
         at: monotonic ns.
         figures: by name, see FIGURES.
-        unaccounted: requests that the router has lost sight of; None where it does not say.
+        unaccounted: requests that the router has lost sight of, by its own audit.
     """
 
     at: int
     figures: Mapping[str, float]
-    unaccounted: float | None
+    unaccounted: float
 
 
 @dataclass(slots=True)
@@ -73,8 +73,8 @@ class Watch:
         return {name: round(median(one[name] for one in chosen), 2) for name in FIGURES} if chosen else {}
 
     def unaccounted(self) -> float | None:
-        """The most that the router ever lost sight of; None where it does not say."""
-        return max((abs(one.unaccounted) for one in self.samples if one.unaccounted is not None), default=None)
+        """The most that the router ever lost sight of; None without readings."""
+        return max((abs(one.unaccounted) for one in self.samples), default=None)
 
     def run(self) -> None:
         """Reads until stopped."""
@@ -106,6 +106,8 @@ def read(server: Server) -> Sample:
 
     Raises:
         OSError: the server does not live.
+        StopIteration: one of its models does not.
+        KeyError: its router has no metrics.
     """
     stubs = server.stub_pids()
     of = {name: next(pid for stub, pid in stubs.items() if stub.startswith(f"{name}_")) for name in (ROUTER, EXECUTOR)}
@@ -118,8 +120,7 @@ def read(server: Server) -> Sample:
         THREADS: float(sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids)),
         DESCRIPTORS: float(sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)),
     }
-    found = [value for (name, _), value in page(server).items() if name == UNACCOUNTED]
-    return Sample(time.monotonic_ns(), figures, sum(found) if found else None)
+    return Sample(time.monotonic_ns(), figures, page(server)[UNACCOUNTED, frozenset()])
 
 
 def own_bytes(pid: int) -> int:
