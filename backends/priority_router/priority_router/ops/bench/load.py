@@ -67,7 +67,11 @@ class _Requests(Sequence[bytes]):
         target, schedule = job.target, job.schedule
         choices = [target.choices(name) for name in schedule.classes]
         encoded = [target.encoded(name, identified=job.queue_time) for name in schedule.classes]
-        self._parts = [[one.partition(wire.ID_PLACE) for one in of_class] for of_class in encoded]
+        # A payload may hold what looks like the place of an id.
+        self._parts = [
+            [one.partition(wire.ID_PLACE) if job.queue_time else (one, b"", b"") for one in of_class]
+            for of_class in encoded
+        ]
         self._chosen: list[tuple[int, int]] = list(
             zip(schedule.class_index.tolist(), schedule.payload.tolist(), strict=True)
         )
