@@ -251,6 +251,14 @@ def values():
     return {"online": 1, "bulk": 2}
 
 
+def test_a_payload_that_looks_like_an_id_is_sent_as_it_is():
+    text = {"X": np.array([["0" * 16]], dtype=object)}
+    with serving(after(0, OK)) as server:
+        with load.begin_closed(target(server.address, [text]), "online", 1, 0.1, grace_s=60) as running:
+            running.result()
+        assert {body[-16:] for body in server.bodies} == {b"0" * 16}
+
+
 @pytest.mark.parametrize(("expected", "outcome"), [((777).to_bytes(8, "little"), 0), (b"778", 5)])
 def test_an_answer_that_is_wrong_is_told(expected, outcome):
     variants = {"online": [Variant(X, answer=expected)]}
