@@ -6,6 +6,7 @@ Law: values in, values out, but for `settled`, which waits for the router's own 
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 
 from priority_router.errors import Outcome, SetupError
 from priority_router.ops.bench.ledger import Ledger
+from priority_router.ops.bench.wire import ID_PLACE
 from priority_router.ops.bench.wire import Outcome as Seen
 from priority_router.ops.server import Server
 from priority_router.ops.soak import resources
@@ -28,6 +30,7 @@ PATIENCE_SECONDS: Final = 60.0
 _FLUSHED_SECONDS: Final = 1.5
 """For the page to follow, which lags by half a second."""
 
+_ID: Final = re.compile(rf"\d{{{len(ID_PLACE)}}}")
 _HOLDS: Final = ("queue_size", "in_flight_rows")
 _SAME: Final[Mapping[Seen, Outcome]] = {
     Seen.SUCCESS: Outcome.SUCCESS,
@@ -134,10 +137,11 @@ def settled(server: Server) -> Counts:
 
 
 def failures(ledger: Ledger) -> list[dict[str, Any]]:
-    """Error texts that are no limit of a class, most frequent first, with their HTTP status."""
-    return [
-        {"status": status, "text": text, "count": count} for (status, text), count in ledger.failures.most_common(20)
-    ]
+    """Error texts that are no limit of a class, the most frequent first, without ids and with their HTTP status."""
+    found: Counter[tuple[int, str]] = Counter()
+    for (status, text), count in ledger.failures.items():
+        found[status, _ID.sub("ID", text)] += count
+    return [{"status": status, "text": text, "count": count} for (status, text), count in found.most_common(20)]
 
 
 def window(ledger: Ledger, begin: int, end: int) -> dict[str, Any]:

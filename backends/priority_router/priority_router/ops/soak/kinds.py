@@ -20,17 +20,17 @@ from priority_router.ops.bench.load import Target, Variant
 from priority_router.ops.bench.wire import Route
 from priority_router.ops.loads import BACKGROUND, ONLINE, ExecutorShape
 
-EXECUTOR: Final = ExecutorShape(batch_us=20_000, row_us=1_000, max_batch_size=8)
+EXECUTOR: Final = ExecutorShape(batch_us=10_000, row_us=500, max_batch_size=8)
 """Slow enough that what is compared is not the speed of the machine's cores."""
 
 HASTY: Final = "hasty"
 NARROW: Final = "narrow"
 IMPATIENT: Final = "impatient"
-LEVELS: Final[Mapping[str, int]] = {ONLINE: 1, BACKGROUND: 2, HASTY: 2, NARROW: 2, IMPATIENT: 2}
-"""Of every class; callers of the last one leave, so that how its requests ended only the router knows."""
+LEVELS: Final[Mapping[str, int]] = {ONLINE: 1, HASTY: 1, IMPATIENT: 1, BACKGROUND: 2, NARROW: 2}
+"""Of every class. Of one the callers leave, so that how its requests ended only the router knows."""
 
 CLASS_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
-    HASTY: {"default_timeout_microseconds": 20_000},
+    HASTY: {"default_timeout_microseconds": 15_000},
     NARROW: {"max_queue_size": 1},
 }
 
@@ -106,7 +106,7 @@ KINDS: Final = (
     Kind("failing", 2, BACKGROUND, (1, 1), (_FAILING,), Outcome.EXECUTOR_ERROR),
     Kind("of no class", 2, "gold", other=Outcome.INVALID),
     Kind("of a wrong type", 2, ONLINE, other=Outcome.INVALID, received=False, dtype="int32"),
-    Kind("impatient", 6, IMPATIENT, (1, 4), patience_s=(0.02, 0.5)),
+    Kind("impatient", 6, IMPATIENT, (1, 4), patience_s=(0.01, 0.1)),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from priority_router.ops.bench import executor_stats, experiment, load
+from priority_router.ops.bench import executor_stats, load
 from priority_router.ops.bench.arms import EXECUTOR, ROUTER
 from priority_router.ops.bench.arrivals import poisson
 from priority_router.ops.bench.ledger import Ledger
@@ -131,8 +131,7 @@ def _phase(target: Target, phase: Phase, duration_s: float, seed: Sequence[int],
     loads = (ClassLoad(ONLINE, phase.online), ClassLoad(BACKGROUND, phase.background))
     schedule = poisson(loads, duration_s, seed)
     begin, end = int(_WARMUP * schedule.duration), schedule.duration
-    processes = experiment.processes_for(schedule, grpc=False)
-    with load.begin(target, schedule, grace_s=_GRACE_SECONDS, processes=processes, queue_time=True) as running:
+    with load.begin(target, schedule, grace_s=_GRACE_SECONDS, queue_time=True) as running:
         before, after = executor_stats.over(target.address, EXECUTOR, running.start + begin, running.start + end)
         ledger = running.result()
     length = int(_WINDOW * schedule.duration)
