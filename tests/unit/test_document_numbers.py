@@ -173,7 +173,7 @@ FROM_CODE = {
         f"{sum(mixed.IN_FLIGHT)} requests are in flight all the time, {mixed.IN_FLIGHT[0]} over HTTP and "
         f"{mixed.IN_FLIGHT[1]} over gRPC",
         f"rows/s must be at least {checks.KEPT:g} times, latencies of the classes at most {checks.SLOWER:g} times",
-        f"at most {WORDS[checks.GROWN]} or {checks.GROWN_MIB:g} MiB more, threads and descriptors at most "
+        f"at most {WORDS[checks.GROWN]} or {checks.GROWN_MIB:g} MiB more, threads, descriptors and sockets at most "
         f"{checks.MORE:g} more",
         "with {online} online and {background} background requests that may wait".format(**overload.LIMITS),
         f"background at {overload.TIMES:g} times the capacity beside online at half of it",

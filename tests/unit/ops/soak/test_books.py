@@ -113,6 +113,8 @@ def test_memory_may_grow_by_a_little_and_threads_by_a_few():
         found = list(checks.flat(before, {**allowed, name: value + 1}, ""))
         assert [check.what.strip() for check in found if not check.met] == [name]
     assert not any(check.met for check in checks.flat({}, allowed, "")), "nothing was measured"
+    without = checks.flat({}, allowed, "", {resources.SOCKETS})
+    assert [check.what.strip() for check in without] == [one for one in resources.FIGURES if one != resources.SOCKETS]
 
 
 @pytest.mark.parametrize("seconds", [6.0, 45.0, 600.0, 3600.0])

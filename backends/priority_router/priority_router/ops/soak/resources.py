@@ -34,7 +34,9 @@ EXECUTOR_MEMORY: Final = "executor MiB"
 SHARED_MEMORY: Final = "/dev/shm MiB"
 THREADS: Final = "threads"
 DESCRIPTORS: Final = "descriptors"
-FIGURES: Final = (SERVER_MEMORY, ROUTER_MEMORY, EXECUTOR_MEMORY, SHARED_MEMORY, THREADS, DESCRIPTORS)
+SOCKETS: Final = "sockets"
+FIGURES: Final = (SERVER_MEMORY, ROUTER_MEMORY, EXECUTOR_MEMORY, SHARED_MEMORY, THREADS, DESCRIPTORS, SOCKETS)
+"""Descriptors are those of anything but sockets: as many of these are open as callers have connections."""
 
 UNACCOUNTED: Final = "unaccounted_requests"
 """A metric of the router."""
@@ -112,15 +114,24 @@ def read(server: Server) -> Sample:
     stubs = server.stub_pids()
     of = {name: next(pid for stub, pid in stubs.items() if stub.startswith(f"{name}_")) for name in (ROUTER, EXECUTOR)}
     pids = [server.pid, *stubs.values()]
+    opened = [target.startswith("socket:") for pid in pids for target in descriptors(pid)]
     figures = {
         SERVER_MEMORY: own_bytes(server.pid) / MIB,
         ROUTER_MEMORY: own_bytes(of[ROUTER]) / MIB,
         EXECUTOR_MEMORY: own_bytes(of[EXECUTOR]) / MIB,
         SHARED_MEMORY: shared_bytes(of[ROUTER], of[EXECUTOR]) / MIB,
         THREADS: float(sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids)),
-        DESCRIPTORS: float(sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)),
+        DESCRIPTORS: float(opened.count(False)),
+        SOCKETS: float(opened.count(True)),
     }
     return Sample(time.monotonic_ns(), figures, page(server)[UNACCOUNTED, frozenset()])
+
+
+def descriptors(pid: int) -> Iterator[str]:
+    """What each open descriptor of a process leads to."""
+    for entry in Path("/proc", str(pid), "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield os.readlink(entry)
 
 
 def own_bytes(pid: int) -> int:
