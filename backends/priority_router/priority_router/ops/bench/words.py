@@ -36,7 +36,7 @@ def latency(one: Comparison) -> str:
 
 def _milliseconds(value: float) -> str:
     if not np.isfinite(value):
-        return "without an answer"
+        return "no answer"
     return f"{value:.0f} ms" if value >= 10 else f"{value:.2g} ms"
 
 
