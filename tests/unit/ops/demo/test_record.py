@@ -49,7 +49,7 @@ def test_without_a_verdict_the_reason_is_kept():
 def test_a_class_without_answers_is_no_number_that_json_lacks():
     document = stored(run(hooks=replace(BEFORE, unanswered=0.7)))
     assert document["verdict"]["online"]["p99"]["before"] == "inf"
-    assert "instead of without an answer" in record.from_json(document).printed()
+    assert "instead of no answer" in record.from_json(document).printed()
 
 
 def test_it_is_small_and_names_no_folder_of_the_machine():
