@@ -26,7 +26,7 @@ OTHER = replace(BEFORE, seed=2)
             (LOWER, HIGHER, HIGHER),
             "makes some online requests faster and others slower: p50 ",
         ),
-        (replace(OTHER, unanswered=0.2), (HIGHER, HIGHER, HIGHER), "p95 without an answer instead of "),
+        (replace(OTHER, unanswered=0.2), (HIGHER, HIGHER, HIGHER), "p95 no answer instead of "),
     ],
     ids=["better", "worse", "no difference", "mixed", "a part fails"],
 )
