@@ -73,7 +73,7 @@ def _(patch: Patch) -> None:
 @removed(0, "all instances", "all_instances_work_on_what_is_ahead")
 def _(patch: Patch) -> None:
     done = forecast._done
-    patch.setattr(forecast, "_done", lambda free, time, dispatches: done(free[:1], time, dispatches))
+    patch.setattr(forecast, "_done", lambda free, work: done(free[:1], work))
 
 
 swap(

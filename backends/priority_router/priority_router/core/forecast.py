@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from heapq import heapify, heapreplace
 from itertools import pairwise, product
-from typing import Final
+from typing import Final, NamedTuple
 
 from priority_router.core.executor_model import ENOUGH_SAMPLES, ExecutorModel
 from priority_router.core.lanes import Lanes
@@ -27,8 +27,17 @@ from priority_router.core.values import FairBy, Order, SchedulingPolicy, Timeout
 REMEMBERED: Final = 64
 """Dispatches from which it is taken how full they get; after twice as many the older ones count half."""
 
-Work = tuple[float, float]
-"""ns of executor time, and the dispatches that it comes in."""
+
+class Work(NamedTuple):
+    """What some requests need.
+
+    Attributes:
+        time: ns of executor time.
+        dispatches: that it comes in.
+    """
+
+    time: float = 0.0
+    dispatches: float = 0.0
 
 
 class _Alike:
@@ -39,17 +48,22 @@ class _Alike:
         requests: that hold them.
         last: rows of the last dispatch that they make.
         others: ns of other work that had come when the first of that dispatch came.
-        closed: rows of dispatches that were full, and their number.
+        closed: dispatches that were full.
+        closed_rows: of them.
         work: what they need.
         came: ns by which they made the book longer when they came, all that ever did.
     """
 
-    __slots__ = ("came", "closed", "last", "others", "requests", "rows", "work")
+    __slots__ = ("came", "closed", "closed_rows", "last", "others", "requests", "rows", "work")
 
     def __init__(self) -> None:
-        self.rows = self.requests = self.last = self.others = self.came = 0
-        self.closed = (0, 0)
-        self.work: Work = (0, 0)
+        self.rows = self.requests = self.last = self.closed = self.closed_rows = self.others = self.came = 0
+        self.work = Work()
+
+    @property
+    def single(self) -> bool:
+        """Whether each request has one row."""
+        return self.rows == self.requests
 
     def join(self, rows: int, enough: int, most: int, others: int) -> None:
         """A request comes: it joins the last dispatch while that has not ``enough`` rows and at most ``most`` then."""
@@ -59,18 +73,17 @@ class _Alike:
             self.last += rows
             return
         self.others = others
-        closed, count = self.closed
         whole, rest = divmod(rows, most)
-        closed, count = closed + self.last + whole * most, count + (self.last > 0) + whole
+        self.closed += (self.last > 0) + whole
+        self.closed_rows += self.last + whole * most
         self.last = rest
-        self.closed = (closed // 2, count // 2) if count > 2 * REMEMBERED else (closed, count)
+        if self.closed > 2 * REMEMBERED:
+            self.closed //= 2
+            self.closed_rows //= 2
 
     def full(self, enough: int) -> float:
         """Rows of one dispatch: ``enough`` where all have one row, else as many as fitted so far."""
-        if self.rows == self.requests:
-            return enough
-        closed, count = self.closed
-        return closed / count if count else enough
+        return enough if self.single or not self.closed else self.closed_rows / self.closed
 
 
 class _Book:
@@ -135,19 +148,17 @@ class _Book:
         """
         alike = self._alike.get(signature)
         if alike is None:
-            return self.time, self.dispatches
-        time, dispatches = alike.work
-        others, between = self.time - time, self.dispatches - dispatches
+            return Work(self.time, self.dispatches)
+        others, between = self.time - alike.work.time, self.dispatches - alike.work.dispatches
         enough = self.enough(signature)
-        single = alike.rows == alike.requests
-        last = alike.rows % enough if single else alike.last
+        last = alike.rows % enough if alike.single else alike.last
         joins = 0 < last < enough and last + rows <= self._most
         earlier = alike.rows - skipped - (last if joins else 0)
         if joins and others > 0:
             before = min(others, max(0.0, others - (self._came - alike.came - alike.others)))
             others, between = before, between * before / others
         own = self.work(signature, alike, max(0, earlier))
-        return others + own[0], between + own[1]
+        return Work(others + own.time, between + own.dispatches)
 
     def work(self, signature: Hashable, alike: _Alike, rows: float) -> Work:
         """What so many rows need that come in requests like these."""
@@ -155,18 +166,18 @@ class _Book:
         count, rest = divmod(rows, full)
         time = count * self._times.least(signature, round(full))
         if not rest:
-            return time, count
-        if alike.rows == alike.requests or not count:
-            return time + self._times.least(signature, round(rest)), count + 1
-        return time * rows / (count * full), rows / full
+            return Work(time, count)
+        if alike.single or not count:
+            return Work(time + self._times.least(signature, round(rest)), count + 1)
+        return Work(time * rows / (count * full), rows / full)
 
     def _renew(self, signature: Hashable, alike: _Alike) -> float:
         """Take in that ``alike`` has changed; returns by how many ns the book has grown."""
-        time, dispatches = alike.work
-        alike.work = self.work(signature, alike, alike.rows) if alike.rows else (0, 0)
-        self.dispatches += alike.work[1] - dispatches
-        self.time += alike.work[0] - time
-        return alike.work[0] - time
+        before = alike.work
+        alike.work = self.work(signature, alike, alike.rows) if alike.rows else Work()
+        self.dispatches += alike.work.dispatches - before.dispatches
+        self.time += alike.work.time - before.time
+        return alike.work.time - before.time
 
 
 class Forecast:
@@ -251,15 +262,15 @@ class Forecast:
         traffic_class = entry.traffic_class
         name, level, top = traffic_class.name, traffic_class.level, self._lanes.most_urgent_level
         until, above = self._until[level], self._above.get(level)
-        moment = _done(self._executor.free_from(level, now), *self._before(entry, until, above))
+        moment = _done(self._executor.free_from(level, now), self._before(entry, until, above))
         if name in self._own or name in self._aged:
             free = self._executor.free_from(top, now)
             if name in self._own:
-                missing = self._before(entry, self._own[name])[0] - self._shares.owed(name)
+                missing = self._before(entry, self._own[name]).time - self._shares.owed(name)
                 rate = traffic_class.min_share * self._policy.instances
                 moment = min(moment, free[0] + max(0, round(missing / rate)))
             if name in self._aged:
-                aged = _done(free, *self._before(entry, self._aged[name]))
+                aged = _done(free, self._before(entry, self._aged[name]))
                 moment = min(moment, max(entry.arrived + traffic_class.max_wait, aged))
         return moment
 
@@ -278,7 +289,7 @@ class Forecast:
         signature, rows = entry.request.signature, entry.unsent
         urgent = _NOTHING if above is None else above.of(signature)
         # Of more urgent requests of several rows some may leave room in their dispatches, which it would take.
-        skipped = urgent.rows if urgent.rows != urgent.requests else 0
+        skipped = 0 if urgent.single else urgent.rows
         traffic_class, others_of_class = entry.traffic_class, len(entry.line) - 1
         by_arrival = traffic_class.order is Order.ARRIVAL and traffic_class.fair_by is FairBy.NONE
         if by_arrival or not others_of_class:
@@ -287,28 +298,28 @@ class Forecast:
         part = entry.line.before(entry) / others_of_class
         alike = until.of(signature)
         earlier = round(urgent.rows - skipped + part * (alike.rows - urgent.rows), ndigits=3)
-        own = until.work(signature, alike, earlier - earlier % until.enough(signature)) if earlier else (0, 0)
-        urgent_others = 0.0 if above is None else above.time - urgent.work[0]
-        others = until.time - alike.work[0]
+        own = until.work(signature, alike, earlier - earlier % until.enough(signature)) if earlier else Work()
+        urgent_others = 0.0 if above is None else above.time - urgent.work.time
+        others = until.time - alike.work.time
         if others < 1:
             return own
         before = urgent_others + part * (others - urgent_others)
-        if alike.work[0]:
-            before *= own[0] / alike.work[0]  # it starts with those before it, who stand evenly between the others
-        return own[0] + before, own[1] + before / others * (until.dispatches - alike.work[1])
+        if alike.work.time:
+            before *= own.time / alike.work.time  # it starts with those before it, who stand evenly between the others
+        return Work(own.time + before, own.dispatches + before / others * (until.dispatches - alike.work.dispatches))
 
 
 _NOTHING: Final = _Alike()
 
 
-def _done(free: Sequence[int], time: float, dispatches: float) -> int:
+def _done(free: Sequence[int], work: Work) -> int:
     """The earliest moment in ns at which a dispatch can follow some work.
 
     Args:
         free: when each instance is free, ascending.
-        time: ns of executor time.
-        dispatches: that it comes in, taken to be equally long.
+        work: its dispatches are taken to be equally long.
     """
+    time, dispatches = work
     if len(free) == 1 or not 1 <= dispatches <= time:
         return free[0] + round(time / len(free))
     each = max(1, round(time / dispatches))
