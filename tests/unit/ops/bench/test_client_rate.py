@@ -28,10 +28,11 @@ def schedule(rate, seconds=2, burst=0):
 
 
 def test_the_rate_of_a_process_counts_once_connections_are_there():
-    entries = [("online", 0, 100 if at < 25 else 100 + 2 * (at - 25), Outcome.SUCCESS) for at in range(101)]
-    made = replace(ledger(entries), cpu_seconds=0.12, sent=np.full(101, 200_000_000))
+    """From the 26th of 101 being sent, at 50 ms, to the last reply."""
+    entries = [("online", 0, 202 + at // 50, Outcome.SUCCESS) for at in range(101)]
+    made = replace(ledger(entries), cpu_seconds=0.12, sent=np.arange(101) * 2_000_000)
     top = client_rate.of_ledger(made)
-    assert top.rate == pytest.approx(500)
+    assert top.rate == pytest.approx(76 / 0.154)
     assert top.cpu == pytest.approx(0.6)
 
 

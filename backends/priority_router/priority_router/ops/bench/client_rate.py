@@ -162,7 +162,9 @@ def measured(inputs: Mapping[str, Tensor]) -> Top:
 
 
 def of_ledger(ledger: Ledger) -> Top:
-    """What a process did whose requests were all due at once, connecting left out.
+    """What a process did whose requests were all due at once, the first quarter left out, which had to connect.
+
+    Time counts from a request being sent to the last reply, so that what is sent first and answered later is no gain.
 
     Raises:
         LoadError: a request was not answered.
@@ -170,7 +172,6 @@ def of_ledger(ledger: Ledger) -> Top:
     if (ledger.outcome != Outcome.SUCCESS).any():
         reason = next((text for _, text in ledger.failures), "not all requests were answered")
         raise LoadError(f"the client's own rate could not be measured: {reason}")
-    done = np.sort(ledger.done)
-    first = len(done) // 4
-    rate = (len(done) - 1 - first) / ((done[-1] - done[first]) / SECOND)
+    first = len(ledger) // 4
+    rate = (len(ledger) - first) / ((ledger.done.max() - np.sort(ledger.sent)[first]) / SECOND)
     return Top(float(rate), float(ledger.cpu_seconds / (ledger.sent.max() / SECOND)))
