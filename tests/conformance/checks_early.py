@@ -257,3 +257,19 @@ def who_would_be_sent_ahead_too_late_is_refused_instead() -> None:
     assert bench.outcomes.get(late) == LATE
     assert "predicted to wait 100 ms" in bench.errors[late]
     assert [part.request_id for part in ahead.parts] == [patient]
+
+
+@check
+def who_is_refused_when_its_share_is_due_is_not_charged() -> None:
+    """Its class is owed what the urgent dispatch took from it, and who comes after it gets that."""
+    bench = busy(replace(EARLY, min_share=0.25), ONLINE)
+    (late,) = bench.submit("background", timeout_ms=99.9)
+    (patient,) = bench.submit("background")
+    assert bench.advance() == []
+    queue(bench, "online", 2)
+    bench.now += 50 * MS
+    assert len(bench.complete(bench.flying()[0])) == 1
+    bench.now = bench.scheduler._executor.next_ahead() or 0
+    (ahead,) = bench.advance()
+    assert bench.outcomes.get(late) == LATE
+    assert [part.request_id for part in ahead.parts] == [patient], "urgent work waits, and has had its part"

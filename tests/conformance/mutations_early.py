@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.mutations import Patch, always, removed, swap
+from conformance.worlds import MS
 from priority_router.core import admission, forecast, lines, tenants
 from priority_router.core.admission import Admission
 from priority_router.core.executor_model import ExecutorModel
@@ -157,3 +158,17 @@ swap(
     "too_late",
     always(()),
 )
+
+
+@removed(0, "refused picks cost nothing", "who_is_refused_when_its_share_is_due_is_not_charged")
+def _(patch: Patch) -> None:
+    too_late = Admission.too_late
+
+    def charged(self: Admission, batch: Any, now: int) -> Any:
+        late = too_late(self, batch, now)
+        for entry, _ in late:
+            name = entry.traffic_class.name
+            self._shares.sent(-1, {name: 1}, self._lanes.waiting, 50 * MS, name)
+        return late
+
+    patch.setattr(Admission, "too_late", charged)
