@@ -118,7 +118,7 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
         ),
     ),
     "docs/performance.md": (
-        Sentence("all of them again, which is {minutes} minutes of load", values.bench_minutes),
+        Sentence("which took {minutes} minutes of load and the starts of the servers", values.bench_minutes),
         Sentence("at {rate} requests/s in closed loop it used {percent} % of a core", values.generator_cost),
         Sentence(
             "{ms} ms per batch of up to {rows} rows, online {online} and background {background} rows/s: {times} times "

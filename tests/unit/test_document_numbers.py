@@ -83,11 +83,18 @@ SLICE = c_constant("DEFAULT_SLICE_MICROSECONDS")
 IDLE_SLICES = c_constant("IDLE_SLICES")
 IDLE_SLICED = f"{SLICE * (2**IDLE_SLICES - 1) / 1e6:.1f} s"
 IDLE_WAIT = f"{c_constant('idle_wait') / 1e6:.0f} ms"
+QUESTION_MS = 0.08
+"""What Triton takes to tell whether a request is cancelled, as ``runtime.cancels`` reckons."""
+CANCEL_NOTICED = (
+    f"within about {QUESTION_MS / (cancels.SWEEP_SHARE / 2):g} ms for each waiting request, "
+    f"plus {(cancels.MIN_WAIT + cancels.PERIOD) / MILLISECOND:g} ms"
+)
 OUTSTANDING = load_module("measure_hooks", ROOT / "scripts" / "measure_hooks.py").OUTSTANDING
 
 FROM_CODE = {
     "README.md": [
         f"with {DEMANDED:g} times the capacity offered",
+        CANCEL_NOTICED,
         f"up to {GIVEN_AWAY} of the rows per second is what `batch_efficiency` gives away",
         f"for up to {DRAIN_SECONDS:g} seconds; all is gone within {STOP_SECONDS:g}",
         f"short, for up to {GIVEN_AWAY} of the rows/s",
@@ -102,6 +109,9 @@ FROM_CODE = {
         f"differ by up to {100 * compare.NEAR:g} %",
     ],
     "docs/clients.md": [
+        CANCEL_NOTICED,
+        f"where one question takes it {QUESTION_MS * 1e3:g} us",
+        f"has waited over {cancels.MIN_WAIT / MILLISECOND:g} ms",
         f"These questions take at most {100 * cancels.SWEEP_SHARE:g} % of a core",
         f"within another {100 * cancels.FULL_CLASS_SHARE:g} %",
         f"a text of at most {MAX_TENANT_BYTES} bytes",
