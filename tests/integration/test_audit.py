@@ -55,7 +55,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     routers = [(Router(name, classes=CLASSES), EXECUTOR) for name in ("router", "forgetful")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assets, "model_file", lambda: forgetful)
-        with fleet(folder / "fleet", "levels", routers) as made:
+        with fleet(folder / "fleet", "levels", routers, faulty=["forgetful"]) as made:
             yield made
 
 

@@ -224,10 +224,3 @@ def test_a_hanging_executor_that_is_killed_and_loaded_again_is_served(system: Fl
         config.write("# changed\n")  # without that Triton would have nothing to do
     load(system, "hanging")
     assert ask(system, "router_hanging").ok
-
-
-def test_afterwards_every_request_is_accounted_for(system: Fleet) -> None:
-    for router, _ in ROUTERS:
-        system.rests(router.name)
-        assert system.metric("unaccounted_requests", router.name) == 0
-        assert system.metric("scheduler_faults_total", router.name) == 0

@@ -179,12 +179,6 @@ def test_a_call_without_an_answer_is_given_up_and_its_late_answer_dropped(loaded
     eventually(lambda: loaded.client.infer("losing", Call(tag=1)).ok)
 
 
-def test_after_all_that_every_request_is_accounted_for(loaded: Fleet) -> None:
-    for router in ("reloaded", "losing"):
-        assert loaded.metric("unaccounted_requests", router) == 0
-        assert loaded.metric("scheduler_faults_total", router) == 0
-
-
 @pytest.mark.parametrize(
     ("model", "said"),
     [

@@ -76,9 +76,10 @@ def fleet(
     *,
     more: Callable[[Path], object] | None = None,
     absent: Sequence[str] = (),
+    faulty: Sequence[str] = (),
     **options: Any,
 ) -> Iterator[Fleet]:
-    """Starts a server.
+    """Starts a server; at the end of the block no router in it may have failed, or lost a request.
 
     Args:
         folder: an empty folder.
@@ -86,6 +87,7 @@ def fleet(
         routers: each with its executor; several may share one.
         more: adds further models to the repository.
         absent: executors that are not written.
+        faulty: routers that may all the same.
         options: keyword arguments of `Server`.
     """
     repository = folder / "repository"
@@ -104,6 +106,18 @@ def fleet(
         clients.client(server.grpc, concurrency=128) as client,
     ):
         yield Fleet(server, mode, records, repository, client)
+        assert _faults(server, faulty) == {}
+
+
+def _faults(server: Server, faulty: Sequence[str]) -> dict[str, float]:
+    """What the metrics page says of routers that may only be 0."""
+    return {
+        sample: value
+        for sample, value in clients.metrics(server.metrics).items()
+        if sample.startswith(("priority_router_unaccounted_requests{", "priority_router_scheduler_faults_total{"))
+        and value
+        and not any(f'model="{name}"' in sample for name in faulty)
+    }
 
 
 def eventually(what: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
