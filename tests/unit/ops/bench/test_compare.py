@@ -263,6 +263,22 @@ def test_rounds_with_the_same_arrivals_are_compared_with_each_other():
     assert apart.finding is Finding.SAME
 
 
+def test_what_both_runs_have_in_common_is_no_doubt_once_there_are_rounds_enough():
+    def unsure(*values):
+        return [Interval(value, value / 2, value * 1.5) for value in values]
+
+    before, after = (10, 20, 40, 30), (12.1, 23.9, 48.3, 35.8)
+    comparison, ratio = paired.compare_rounds(unsure(*before), unsure(*after), alike=True)
+    assert comparison.finding is Finding.HIGHER
+    left = np.array(after) - ratio.value * np.array(before)
+    error = math.sqrt((left**2).sum() / 12) / 25
+    assert ratio.high - ratio.value == pytest.approx(5.841 * error)
+    assert comparison.high == pytest.approx((ratio.high - 1) * 25)
+    for alike, rounds in ((False, 4), (True, 2)):
+        few = (unsure(*values[:rounds]) for values in (before, after))
+        assert paired.compare_rounds(*few, alike=alike)[0].finding is Finding.SAME
+
+
 def test_what_a_round_is_unsure_of_counts():
     def unsure(value, by):
         return [Interval(value, value - by, value + by)]

@@ -12,7 +12,7 @@ import enum
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
@@ -41,6 +41,11 @@ SHOWN_CONFIDENCE: Final = 0.95
 _DRAWS: Final = 2000
 _SEED: Final = 1
 _ROUNDS_SEED: Final = 2
+LEAST_ROUNDS: Final = 3
+"""From which the rounds alone say how much they differ."""
+
+_STUDENT: Final = {3: 9.925, 4: 5.841, 5: 4.604, 6: 4.032, 7: 3.707, 8: 3.499, 9: 3.355, 10: 3.250}
+"""By rounds the quantile of Student's t for JUDGED_CONFIDENCE; of more rounds that of the most."""
 _MOST_GROUPS: Final = 4000
 """Latencies that a quantile is looked for among; of more, neighbours in rank are taken together."""
 
@@ -138,7 +143,8 @@ def compare_rounds(
     """A number on two runs, from what each of their rounds says of it; its mean over the rounds is compared.
 
     Rounds are drawn anew, and in each a number of its own interval. What varies within rounds varies between them too
-    and so counts twice, which makes intervals wider rather than narrower.
+    and so counts twice, which makes intervals wider rather than narrower. Where the arrivals are the same, much of that
+    is common to both: from LEAST_ROUNDS rounds on how their ratios differ counts alone if that is less.
 
     Args:
         before: of each round of the earlier run, at least one, the number and its interval at SHOWN_CONFIDENCE.
@@ -154,7 +160,27 @@ def compare_rounds(
         later = np.concatenate([later[:1], later[:0:-1]])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = later / earlier
-    return _comparison(earlier, later), Interval(float(ratio[0]), *_ends(ratio[1:], JUDGED_CONFIDENCE))
+    drawn = _comparison(earlier, later)
+    shown = Interval(float(ratio[0]), *_ends(ratio[1:], JUDGED_CONFIDENCE))
+    by = _half_width(before, after) if alike else math.inf
+    if not 2 * by < shown.high - shown.low:
+        return drawn, shown
+    low, high = max(0.0, shown.value - by), shown.value + by
+    return replace(drawn, low=(low - 1) * drawn.before, high=(high - 1) * drawn.before), replace(
+        shown, low=low, high=high
+    )
+
+
+def _half_width(before: Sequence[Interval], after: Sequence[Interval]) -> float:
+    """Of the JUDGED_CONFIDENCE interval of the ratio of sums, by what is left in each round (Cochran, Sampling
+    Techniques, 6.4) and Student's t; infinite where that is not known."""
+    count = len(before)
+    earlier, later = (np.array([one.value for one in rounds]) for rounds in (before, after))
+    if count < LEAST_ROUNDS or not np.isfinite([*earlier, *later]).all() or not earlier.sum():
+        return math.inf
+    left = later - later.sum() / earlier.sum() * earlier
+    error = math.sqrt(float(left @ left) / (count * (count - 1))) / float(earlier.mean())
+    return _STUDENT[min(count, max(_STUDENT))] * error
 
 
 def _round_means(rounds: Sequence[Interval], seed: int) -> NDArray[np.float64]:
