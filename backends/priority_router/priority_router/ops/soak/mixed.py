@@ -110,6 +110,7 @@ def run(mode: str, minutes: float, seed: int) -> tuple[dict[str, Any], list[Chec
         "windows_s": [[edge / SECOND for edge in edges] for edges in windows(duration_s)],
         "first": both[0],
         "last": both[1],
+        "course": watch.course(it.start, it.start + int(duration_s * SECOND)),
         "books": compared,
         "unaccounted": watch.unaccounted(),
         "failures": books.failures(ledger),

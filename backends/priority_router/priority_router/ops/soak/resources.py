@@ -7,6 +7,7 @@ Law: reads, and keeps what it read; what it means is the checks' affair.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import threading
@@ -22,6 +23,7 @@ from priority_router.ops.bench.arms import EXECUTOR, ROUTER
 from priority_router.ops.server import Server
 
 PERIOD_SECONDS: Final = 1.0
+PARTS: Final = 20
 MIB: Final = 1 << 20
 REGIONS: Final = "/dev/shm"
 _TIMEOUT_SECONDS: Final = 10.0
@@ -73,6 +75,12 @@ class Watch:
         """Each figure's median over the readings between two monotonic times in ns; empty without readings."""
         chosen = [one.figures for one in self.samples if begin <= one.at < end]
         return {name: round(median(one[name] for one in chosen), 2) for name in FIGURES} if chosen else {}
+
+    def course(self, begin: int, end: int) -> dict[str, list[float]]:
+        """Each figure's median in equal parts of a time, which tells growth that goes on from one that has ended."""
+        edges = [begin + (end - begin) * part // PARTS for part in range(PARTS + 1)]
+        parts = [found for pair in itertools.pairwise(edges) if (found := self.between(*pair))]
+        return {name: [part[name] for part in parts] for name in FIGURES}
 
     def unaccounted(self) -> float | None:
         """The most that the router ever lost sight of; None without readings."""
