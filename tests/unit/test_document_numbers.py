@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from priority_router import hooks
 from priority_router.config import load_policy
-from priority_router.core import lead, ledger, service_times
+from priority_router.core import executor_model, lead, ledger, service_times
 from priority_router.core.executor_model import SHARED_IN_FLIGHT
 from priority_router.core.scheduler import MAX_WRITTEN_OFF
 from priority_router.core.shares import LEAST_CLAIM
@@ -34,7 +34,7 @@ from priority_router.ops.soak import checks, mixed, overload
 from priority_router.ops.wrap.options import TEACHING_CLASSES
 from priority_router.policy_checks import MAX_TENANT_BYTES
 from priority_router.policy_fields import DEFAULT_BATCH_EFFICIENCY, DEFAULT_MAX_FILL_SLOWDOWN
-from priority_router.runtime import cancels, housekeeping, watch
+from priority_router.runtime import cancels, housekeeping, policy_watch, watch
 from support.modules import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ UNIT = (
 QUANTITY = re.compile(rf"(?<![\w.,]){NUMBER}[ -]?{UNIT}(?!\w)|\b(?:an?|one) {FRACTION}\b")
 """In text whose white space is single blanks."""
 
-WORDS = {2: "twice", 3: "three", 10: "ten", 12: "twelve", 0.1: "a tenth"}
+WORDS = {2: "twice", 3: "three", 5: "five", 10: "ten", 12: "twelve", 0.1: "a tenth"}
 
 
 def c_constant(name: str) -> int:
@@ -166,6 +166,8 @@ FROM_CODE = {
         f"{WAITING * ROW_BYTES * MOST_ROWS / 2**30:.0f} GiB if each had the {MOST_ROWS} rows",
     ],
     "docs/policies.md": [
+        f"the contents of the file, read {WORDS[1 / policy_watch.PERIOD_SECONDS]} a second",
+        f"before {WORDS[executor_model.ENOUGH_SAMPLES]} executions were learned from",
         f"after {service_times.TRIAL_AGAIN} dispatches of its signature",
         f"at most one dispatch in {service_times.TRIAL_AGAIN} exceeds",
         f"for each tenant with work up to {ledger.MOST_TENANTS}",
