@@ -15,8 +15,10 @@ import numpy as np
 import onnx
 import pytest
 import tritonclient.grpc
+from priority_router.ops.lint.check import check
+from priority_router.ops.server import Server
 from priority_router.ops.server.readiness import is_live
-from support import lint_samples, onnx_models
+from support import lint_samples, models, onnx_models
 from support.lint_samples import CLEAN, FOUND_BY_READING, SAMPLES, Failure, Refusal, Sample
 from support.server import running
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
@@ -157,3 +159,33 @@ def agree(trial, sample):
     finally:
         for model in models:
             trial.call(model, "unload")
+
+
+def test_the_server_refuses_a_model_with_a_dead_link_and_one_in_two_places(tmp_path):
+    """PR013 and PR012, whose samples are no text; without the link, and the second place, it loads them."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    places = {"linked": [one], "twice": [one, two]}
+    for name, repositories in places.items():
+        for repository in repositories:
+            models.write_executor(repository, models.Executor(name))
+    link = one / "linked" / "gone"
+    link.symlink_to("/nowhere/at/all")
+
+    def found():
+        return [located.finding.rule.code for located in check([one, two]).found]
+
+    assert found() == ["PR013", "PR012"]
+    explicit = ["--model-control-mode=explicit"]
+    with (
+        Server([one, two], log=tmp_path / "log", extra_args=explicit) as server,
+        tritonclient.grpc.InferenceServerClient(server.grpc) as client,
+    ):
+        for name in places:
+            with pytest.raises(InferenceServerException, match="failed to poll"):
+                client.load_model(name)
+        link.unlink()
+        shutil.rmtree(two / "twice")
+        assert found() == []
+        for name in places:
+            client.load_model(name)
+            assert client.is_model_ready(name)

@@ -245,6 +245,12 @@ def test_without_extras_the_rest_works(bare):
     probe = bare.run(bare.program, "probe", "--url", "http://127.0.0.1:9", "--timeout", "2")
     assert (probe.returncode, probe.stderr.count("\n")) == (1, 1)
     assert "refused" in probe.stderr
+    sweep = bare.run(bare.program, "sweep", "--url", "http://127.0.0.1:9")
+    assert (sweep.returncode, sweep.stderr.count("\n"), "refused" in sweep.stderr) == (1, 1, True)
+    example = ROOT / "examples" / "simulate"
+    load = ["--policy", example / "policy.toml", "--profile", example / "profile.json", "--rate", "online=20"]
+    simulated = bare.run(bare.program, "simulate", *load, "--seconds", "5")
+    assert (simulated.returncode, simulated.stderr, "online" in simulated.stdout) == (0, "", True)
     assert bare.run(bare.python, "-c", "import priority_router.client").stderr == ""
 
 

@@ -46,9 +46,22 @@ def test_containers_open_no_administrative_api_and_are_reached_from_this_machine
         assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
 
 
+@pytest.mark.parametrize("name", PROFILES)
+def test_an_image_is_not_root_and_asks_the_router_for_its_health_by_itself(name):
+    last = (ROOT / PROFILES[name]).read_text().rpartition("\nFROM ")[2].replace("\\\n", " ")
+    settings = dict(re.findall(r"^([A-Z]+) +(.*)$", last, re.MULTILINE))
+    assert settings["USER"] == "1000:1000"
+    assert re.search(r' CMD +\["priority-router", "probe"', settings["HEALTHCHECK"])
+    assert '"priority-router", "serve"' in re.sub(r" +", " ", settings["ENTRYPOINT"])
+
+
 def test_only_the_gpu_service_reserves_devices_and_takes_nvidias_base():
     assert SERVICES["gpu"]["build"]["args"] == ["TRITON_IMAGE"]
-    assert re.search(r"^ARG TRITON_IMAGE=\S+:\d\d\.\d\d-py3$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    file = (ROOT / "Dockerfile").read_text()
+    base = re.search(r"^ARG TRITON_IMAGE=\S+:(\d\d)\.(\d\d)-py3$", file, re.MULTILINE)
+    assert base
+    assert (int(base[1]), int(base[2])) >= (24, 11), "its Python is too old"
+    assert "embedded" not in file.partition("\nFROM ")[2], "NVIDIA's server is there"
     (device,) = SERVICES["gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
     assert "deploy" not in SERVICES["cpu"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from priority_router import hooks
+from priority_router import control, hooks
 from priority_router.config import load_policy
 from priority_router.core import executor_model, lead, ledger, service_times
 from priority_router.core.executor_model import SHARED_IN_FLIGHT
@@ -129,6 +129,10 @@ FROM_CODE = {
     "docs/ensemble.md": [
         f"the last {BLOCK // 1024} KiB matter: of a file over {2 * BLOCK // 1024} KiB",
         f"at most {setting('file_type_label', 'max_queue_size')} waiting requests",
+    ],
+    "docs/existing-server.md": [
+        f"`thread-pool-size`: {control.CALLS_PER_INSTANCE} for each instance of the executor and "
+        f"{control.OTHER_THREADS} more, at least {control.TRITON_DEFAULT_POOL}.",
     ],
     "docs/gpu.md": [
         f"the fewest rows within {EFFICIENCY} of the best rows/s",

@@ -21,26 +21,51 @@ from support.lint_samples.sample import (
 )
 
 FOUND_BY_READING: Final = (
-    sample("PR001", "", scorer("max_batch_size: 4", "max_batch_size 4"), shows=Refusal("scorer", "failed to poll")),
-    sample("PR002", "", scorer("max_batch_size: 4", "max_batchsize: 4"), shows=Refusal("scorer", "failed to poll")),
     sample(
-        "PR003", "", scorer("max_batch_size: 4", "max_batch_size: ${size}"), shows=Refusal("scorer", "failed to poll")
+        "PR001",
+        "",
+        scorer("max_batch_size: 4", "max_batch_size 4"),
+        fix=(scorer("max_batch_size 4", "max_batch_size: 4", "write max_batch_size: VALUE"),),
+        shows=Refusal("scorer", "failed to poll"),
+    ),
+    sample(
+        "PR002",
+        "",
+        scorer("max_batch_size: 4", "max_batchsize: 4"),
+        fix=(scorer("max_batchsize", "max_batch_size"),),
+        shows=Refusal("scorer", "failed to poll"),
+    ),
+    sample(
+        "PR003",
+        "",
+        scorer("max_batch_size: 4", "max_batch_size: ${size}"),
+        fix=(scorer("${size}", "4", "write what it stands for"),),
+        shows=Refusal("scorer", "failed to poll"),
     ),
     sample(
         "PR006",
         "",
         scorer("{ key: 2 value { } }", "{ key: 2 value { } } priority_queue_policy { key: 2 value { } }"),
         fix=(
-            scorer("{ key: 2 value { } } priority_queue_policy { key: 2 value { } }", "{ key: 2 value { } }", "key: 2"),
+            scorer(
+                "{ key: 2 value { } } priority_queue_policy { key: 2 value { } }",
+                "{ key: 2 value { } }",
+                "remove the entry at 11:3, or that at 11:46",
+            ),
         ),
     ),
     sample(
         "PR018",
         "",
         Edit(SCORER_CONFIG, "", 'parameters { key: "a" value { string_value: "${a}" } }'),
-        fix=(Edit(SCORER_CONFIG, "${a}", "1"),),
+        fix=(Edit(SCORER_CONFIG, "${a}", "1", "write what it stands for"),),
     ),
-    sample("PR007", "", lane("max_batch_size: 64", "max_batch_size: 0100")),
+    sample(
+        "PR007",
+        "",
+        lane("max_batch_size: 64", "max_batch_size: 0100"),
+        fix=(lane("0100", "64", "write 100, or 64 if that is meant"),),
+    ),
 )
 """Rules about what the configurations are read from; who only sees what they mean does not find them."""
 

@@ -34,9 +34,10 @@ def looked_at(folder, sample):
 
 
 @pytest.mark.parametrize("sample", [*SAMPLES, *FOUND_BY_READING], ids=str)
-def test_a_sample_has_one_finding_and_it_has_a_place(tmp_path, sample):
+def test_a_sample_has_one_finding_with_a_place_and_its_fix(tmp_path, sample):
     (located,) = looked_at(tmp_path, sample)
     assert located.finding.rule.code == sample.code
+    assert [edit.literal for edit in sample.fix if edit.literal not in located.finding.fix] == []
     assert located.file.is_relative_to(tmp_path)
     if located.file.is_file():
         line = located.file.read_text().splitlines()[located.position.line - 1]
