@@ -237,3 +237,13 @@ class TestReadme:
         assert done.returncode == 0, done.stderr
         pattern = ".*?".join(re.escape(part) for part in printed.split("…"))
         assert re.fullmatch(pattern, done.stdout.rstrip("\n")), done.stdout
+
+    def test_probe_and_what_it_prints(self, server):
+        (printed,) = re.findall(
+            r"\$ priority-router probe --class online\n *(\S.*)\n", (ROOT / "README.md").read_text()
+        )
+        url = f"http://{server.http}"
+        done = run(sys.executable, "-m", "priority_router.ops.cli", "probe", "--class", "online", "--url", url)
+        assert done.returncode == 0
+        before, after = printed.replace("http://127.0.0.1:8000", url).split("…")
+        assert re.fullmatch(rf"{re.escape(before)}\d+{re.escape(after)}", (done.stdout + done.stderr).rstrip("\n"))

@@ -87,3 +87,29 @@ def test_wrapping_and_linting_print_what_stands_in_the_readme(tmp_path, monkeypa
         said = capsys.readouterr().out.replace(str(tmp_path / "models"), REPOSITORY).splitlines()
         assert prints(said, printed), "\n".join(said)
     assert verbs == ["wrap", "lint"]
+
+
+COMMAND = re.compile(rf"priority-router ({'|'.join(cli.COMMANDS)})\b([^`\n|]*)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+OTHER_HELP = {"bench": ("report", "compare"), "simulate": ("--record-profile=x", "--worst-case")}
+"""Words behind which a command has options of its own."""
+
+
+def printed_options():
+    """Command to its options in all documents, each with where it was found."""
+    for path in [*FILES, ROOT / "compose.yaml", ROOT / "Dockerfile"]:
+        for found in COMMAND.finditer(path.read_text().replace("\\\n", " ")):
+            for option in OPTION.findall(found[2].partition(" -- ")[0].partition(" #")[0]):
+                yield found[1], option, path.name
+
+
+def test_commands_are_printed_with_options_that_they_have(capsys):
+    printed = set(printed_options())
+    known = {}
+    for name in cli.COMMANDS:
+        for words in [[name], *([name, word] for word in OTHER_HELP.get(name, ()))]:
+            with pytest.raises(SystemExit):
+                cli.main([*words, "--help"])
+        known[name] = set(OPTION.findall(capsys.readouterr().out))
+    assert {name for name, _, _ in printed} >= {"serve", "probe", "lint", "wrap", "sweep", "simulate", "bench"}
+    assert [one for one in sorted(printed) if one[1] not in known[one[0]]] == []
