@@ -4,8 +4,6 @@
 What address and undefined-behaviour checks see of the same is in test_process.py, which runs with them as well.
 """
 
-import subprocess
-
 import pytest
 from priority_router.hooks import GUARDED_MODELS_ENV
 from priority_router.ops.build_hooks import build_hooks
@@ -22,37 +20,26 @@ def checked(tmp_path_factory):
     return compile_all(tmp_path_factory.mktemp("races"), everywhere=RACES)
 
 
-@pytest.fixture(scope="module")
-def in_order():
-    """What has a program's memory laid out in the usual order: some compilers' checks for races know no other."""
-    command = ("setarch", "-R")
-    try:
-        return command if subprocess.run([*command, "true"], capture_output=True).returncode == 0 else ()
-    except FileNotFoundError:
-        return ()
-
-
-def race(build, in_order, program="driver", hooks=None):
+def race(build, program="driver", hooks=None):
     """One process with all hooks; ends with an error, which says where, if there was a race."""
     environment = {
         GUARDED_MODELS_ENV: "executor=router",
         "FAKE_CORE": str(build.folder / "libtritonserver-1a2b3c4d.so"),
     }
-    through = (*in_order, "env", f"LD_PRELOAD={hooks or build.preload}")  # not into what is on the way
-    with Driver(build.folder / program, "", environment, through) as driver:
+    with Driver(build.folder / program, hooks or build.preload, environment) as driver:
         assert driver.ask(f"race {build.python_backend} {THREADS}") == {"right": THREADS}
         backends = f"{build.python_backend} {build.other_library}"
         assert sorted(driver.ask(f"reopen {backends} {REOPENINGS}")) == ["levels"]
 
 
 @pytest.mark.parametrize("program", ["driver", "late"])
-def test_no_call_races_with_another(checked, in_order, program):
+def test_no_call_races_with_another(checked, program):
     for _ in range(PROCESSES):
-        race(checked, in_order, program)
+        race(checked, program)
 
 
-def test_a_race_would_be_seen(checked, in_order, tmp_path):
+def test_a_race_would_be_seen(checked, tmp_path):
     """The count of slices in vain, shared by all threads."""
     shared = build_hooks(tmp_path / "hooks.so", (*RACES, "-D_Thread_local="))
     with pytest.raises(AssertionError, match="ThreadSanitizer: data race"):
-        race(checked, in_order, hooks=str(shared))
+        race(checked, hooks=str(shared))
