@@ -2,6 +2,7 @@
 """Rules about the sources themselves: licence line, length, and what the server side may import."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -108,3 +109,11 @@ def test_server_side_needs_only_the_standard_library_and_numpy(path: Path) -> No
     beside = {other.stem for other in path.parent.glob("*.py")} if MODELS in path.parents else set()
     assert {name.partition(".")[0] for name in imported(ast.walk(tree))} <= ALLOWED | beside
     assert files_of(imported(tree.body)) <= set(SERVER_SIDE), "what runs elsewhere is imported where it is used"
+
+
+def test_every_shell_script_is_checked() -> None:
+    """By name, since the check lists them."""
+    (checked,) = [line for line in (ROOT / "scripts/check").read_text().splitlines() if "/shellcheck" in line]
+    shells = [path for path in SOURCES if path.suffix == "" and path.read_text().partition("\n")[0].endswith("sh")]
+    assert len(shells) > 5
+    assert [path for path in shells if not re.search(rf"\b{path.name}\b", checked)] == []

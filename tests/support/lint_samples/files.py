@@ -40,7 +40,7 @@ FOUND_BY_READING: Final = (
         "",
         scorer("max_batch_size: 4", "max_batch_size: ${size}"),
         fix=(scorer("${size}", "4", "write what it stands for"),),
-        shows=Refusal("scorer", "failed to poll"),
+        shows=Refusal("scorer", r"Expected integer, got: \$"),
     ),
     sample(
         "PR006",
