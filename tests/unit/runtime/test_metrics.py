@@ -150,7 +150,7 @@ def test_hooks_and_plain_counters_are_exported(exported: Exported) -> None:
     exported.flush(
         readings(
             counters={metrics.GUARD_ACTIVE: True, metrics.DISPATCHES: 4},
-            hooks=HookCounts(1, 2, 3),
+            hooks=HookCounts(1, 2, 3, 4),
             hook_working={"dispatch": False, "priority": True},
             worst_blocking={"online": 50 * MS, "bulk": 0},
         )
@@ -160,6 +160,7 @@ def test_hooks_and_plain_counters_are_exported(exported: Exported) -> None:
     assert exported.read("hook_priorities_set_total") == 1
     assert exported.read("hook_waits_cut_total") == 2
     assert exported.read("hook_calls_refused_total") == 3
+    assert exported.read("hook_idle_waits_cut_total") == 4
     assert exported.read("hook_working", hook="dispatch") == 0
     assert exported.read("hook_working", hook="priority") == 1
     assert exported.read("worst_blocking_seconds", **{"class": "online"}) == pytest.approx(0.05)

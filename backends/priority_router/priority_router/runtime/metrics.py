@@ -171,6 +171,7 @@ GUARD_ACTIVE: Final = _gauge("guard_active", "1 while clients cannot call the ex
 HOOK_WORKING: Final = _gauge("hook_working", "0 once a hook was seen to do nothing where it should")
 PRIORITIES_SET: Final = _counter("hook_priorities_set_total", "Levels given to executor calls, whole server")
 WAITS_CUT: Final = _counter("hook_waits_cut_total", "Stalling waits of Triton's batcher cut short, whole server")
+IDLE_WAITS_CUT: Final = _counter("hook_idle_waits_cut_total", "Likewise, its waits for a request, whole server")
 CALLS_REFUSED: Final = _counter("hook_calls_refused_total", "Client calls of guarded executors refused, whole server")
 
 
@@ -284,6 +285,7 @@ def samples(readings: Readings) -> Iterator[Sample]:
     if readings.hooks is not None:
         yield Sample(PRIORITIES_SET, (), readings.hooks.priorities_set)
         yield Sample(WAITS_CUT, (), readings.hooks.waits_cut)
+        yield Sample(IDLE_WAITS_CUT, (), readings.hooks.idle_waits_cut)
         yield Sample(CALLS_REFUSED, (), readings.hooks.calls_refused)
     for hook, working in readings.hook_working.items():
         yield Sample(HOOK_WORKING, (("hook", hook),), working)
