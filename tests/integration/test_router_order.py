@@ -33,15 +33,13 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (Router("router"), EXECUTOR),
         (Router("fifo", classes=levels(1, 1)), EXECUTOR),
         (Router("swapped", classes=levels(2, 1)), EXECUTOR),
+        (Router("fresh"), EXECUTOR),  # has learned nothing from batches that were held
     ]
-    if request.param == "levels":
-        shared = {"shared_executor": True}
-        routers += [
-            (Router("beside", policy=shared), OTHER),
-            (Router("beside_fifo", classes=levels(2, 2), policy=shared), OTHER),
-        ]
-    else:
-        routers += [(Router("beside", policy={"guard_executor": False}), OTHER)]
+    shared = {"shared_executor": True} if request.param == "levels" else {"guard_executor": False}
+    routers += [
+        (Router("beside", policy=shared), OTHER),
+        (Router("beside_fifo", classes=levels(2, 2), policy=shared), OTHER),
+    ]
     with fleet(tmp_path_factory.mktemp("order"), request.param, routers) as made:
         yield made
 
@@ -105,8 +103,7 @@ def test_the_same_check_fails_when_the_levels_are_swapped(system: Fleet) -> None
 
 def test_two_routers_on_one_executor_serve_everybody_and_keep_their_order(system: Fleet) -> None:
     """Urgent work of one waits for what both have sent, not for the other's backlog."""
-    shared = system.mode == "levels"
-    ours, others, executor = ("beside", "beside_fifo", "other") if shared else ("router", "fifo", "executor")
+    ours, others, executor = "beside", "beside_fifo", "other"
     record, tags, backlog = system.records[executor], range(1000, 1003), range(80)
     record.forget()
     for router in (ours, others):
@@ -139,10 +136,10 @@ def test_batches_are_full_whatever_triton_passes_in(system: Fleet) -> None:
     record = system.records["executor"]
     for requests in (20, 40, 80):
         record.forget()
-        system.rests()
+        system.rests("fresh")
         with record.shut():
-            replies = [system.client.send("router", Call(tag=tag, traffic_class=BULK)) for tag in range(requests)]
-            eventually(lambda: system.held() == requests)  # noqa: B023 - called in this round
+            replies = [system.client.send("fresh", Call(tag=tag, traffic_class=BULK)) for tag in range(requests)]
+            eventually(lambda: system.held("fresh") == requests)  # noqa: B023 - called in this round
         assert all(future.result().ok for future in replies)
         sizes = [sum(batch.rows) for batch in record.batches()]
         assert sum(sizes) == requests
