@@ -15,10 +15,14 @@ case "$1" in
   -m) printf '%s\\n' "$@" > called ;;
 esac
 """
-SIDE_BY_SIDE = ["-m", "pytest", "--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+CORES = 2
 TOOLS = ("bash", "dirname")
 NO_ENGINE = "test: no container engine answers, so tests/docker is left out\n"
 NO_BROWSER = "test: no chromium is installed, so what pages look like is left out\n"
+
+
+def side_by_side(workers):
+    return ["-m", "pytest", "--numprocesses", str(workers), "--maxprocesses", "4", "--dist", "loadfile"]
 
 
 @pytest.fixture
@@ -35,6 +39,8 @@ def run(tmp_path):
         tools.mkdir()
         for name in (*TOOLS, *([browser] if browser else ())):
             (tools / name).symlink_to(shutil.which(name) or "/bin/true")
+        (tools / "nproc").write_text(f"#!/bin/bash\necho {CORES}\n")
+        (tools / "nproc").chmod(0o755)
         environment = {"PATH": str(tools), "NO_ENGINE": no_engine}
         script = tmp_path / "scripts" / "test"
         done = subprocess.run([script, *words], env=environment, capture_output=True, text=True, check=True)
@@ -46,20 +52,20 @@ def run(tmp_path):
 @pytest.mark.parametrize("no_engine", ["0", "1"])
 def test_the_daily_suite_asks_for_no_engine(run, no_engine):
     assert run("tests/unit", no_engine=no_engine) == (
-        [*SIDE_BY_SIDE, "-m", "not slow and not docker", "tests/unit"],
+        [*side_by_side(CORES + 1), "-m", "not slow and not docker", "tests/unit"],
         "",
     )
 
 
 def test_all_is_everything_where_an_engine_answers(run):
-    assert run("--all", "-x") == ([*SIDE_BY_SIDE, "-m", "", "-x"], "")
+    assert run("--all", "-x") == ([*side_by_side(CORES), "-m", "", "-x"], "")
 
 
 def test_all_says_in_one_line_that_no_engine_answers(run):
-    assert run("--all", no_engine="1") == ([*SIDE_BY_SIDE, "-m", "not docker"], NO_ENGINE)
+    assert run("--all", no_engine="1") == ([*side_by_side(CORES), "-m", "not docker"], NO_ENGINE)
 
 
 def test_all_says_in_one_line_that_there_is_no_browser(run):
-    assert run("--all", browser=None) == ([*SIDE_BY_SIDE, "-m", "not browser"], NO_BROWSER)
+    assert run("--all", browser=None) == ([*side_by_side(CORES), "-m", "not browser"], NO_BROWSER)
     both = run("--all", no_engine="1", browser=None)
-    assert both == ([*SIDE_BY_SIDE, "-m", "not docker and not browser"], NO_ENGINE + NO_BROWSER)
+    assert both == ([*side_by_side(CORES), "-m", "not docker and not browser"], NO_ENGINE + NO_BROWSER)
