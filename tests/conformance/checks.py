@@ -145,6 +145,21 @@ def small_dispatches_are_tried_under_a_steady_backlog() -> None:
 
 
 @check
+def a_slow_moment_does_not_make_batches_small_for_ever() -> None:
+    bench = Bench(max_batch_size=8)
+    bench.learn(50, rows=4, class_name="online")
+    bench.learn(300, rows=8, class_name="online")
+    bench.submit(*["background"] * 8 * 800)
+    flying, order = bench.advance(), list[int]()
+    for _ in range(600):
+        order.append(flying[0].rows)
+        bench.now += 50 * MS
+        flying = flying[1:] + bench.complete(flying[0])
+    assert max(order[:400]) == 4, "so far full ones seem a waste"
+    assert set(order[-15:]) == {8}
+
+
+@check
 def what_can_be_sent_does_not_count_as_waiting() -> None:
     bench = Bench(ONLINE, TrafficClass("background", 2, max_queue_size=1))
     bench.submit(*["background"] * 4)

@@ -77,6 +77,8 @@ LINEAR = "a_linear_executor_serves_urgent_work_in_small_batches"
 swap(1, "the fill limit", LINEAR, ServiceTimes, "fill_limit", lambda self, *_: self._max_rows)
 swap(1, "the cut at batch_efficiency", LINEAR, ServiceTimes, "efficient_rows", lambda self, *_: self._max_rows)
 swap(4, "trials", "small_dispatches_are_tried_under_a_steady_backlog", service_times._History, "trial", always(None))
+SLOW_MOMENT = "a_slow_moment_does_not_make_batches_small_for_ever"
+swap(4, "doubts of slow full batches", SLOW_MOMENT, service_times._History, "_doubts", always(False))
 swap(
     1,
     "the fill budget",

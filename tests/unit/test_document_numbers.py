@@ -123,6 +123,8 @@ FROM_CODE = {
         f"an LRU of {service_times.KEYS} keys",
         f"sent {WORDS[service_times.TRIALS]} times early on",
         f"once more every {service_times.TRIAL_AGAIN} dispatches",
+        f"at least {service_times.DOUBTFUL[0] / service_times.DOUBTFUL[1]:g} times as long as at best, "
+        f"one is tried every {service_times.TRIAL_AGAIN} dispatches",
         f"At {MAX_WRITTEN_OFF} written off",
         f"up to {SHARED_IN_FLIGHT} I dispatches",
     ],

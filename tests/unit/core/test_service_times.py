@@ -96,6 +96,36 @@ def test_an_old_row_count_is_tried_again():
     assert 3 <= tried <= 6
 
 
+def full_tries(times, dispatches):
+    """Of so many dispatches, with 8 rows available each time, those that had 8."""
+    tried = []
+    for n in range(dispatches):
+        rows = times.efficient_rows("s", 8, 0.95)
+        times.sent("s", rows)
+        if rows == 8:
+            tried.append(n)
+    return tried
+
+
+def test_full_batches_that_seem_slow_are_tried_again():
+    times = learned({1: 10, 2: 20, 4: 40, 8: 100}, repeats=TRIALS)  # 12.5 per row instead of 10
+    assert len(full_tries(times, 2 * TRIAL_AGAIN)) in (1, 2)
+
+
+def test_full_batches_that_are_hardly_slower_are_not_tried_again():
+    times = learned({1: 10, 2: 20, 4: 40, 8: 99}, repeats=TRIALS)
+    assert full_tries(times, 2 * TRIAL_AGAIN) == []
+
+
+def test_one_full_batch_that_was_fast_is_followed_by_more():
+    times = learned({1: 10, 2: 20, 4: 40, 8: 400}, repeats=TRIALS)
+    assert full_tries(times, 9) == []
+    times.learn("s", 8, 80)
+    assert len(full_tries(times, 9)) == 9
+    times.learn("s", 8, 400)
+    assert full_tries(times, 9) == []
+
+
 def test_memory_is_bounded_and_the_least_recent_forgotten():
     times = ServiceTimes(8)
     for n in range(3 * KEYS):

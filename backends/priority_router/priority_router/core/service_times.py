@@ -28,6 +28,8 @@ TRIAL_AFTER = 4
 TRIAL_AGAIN = 500
 """Dispatches of a signature after which an old row count is tried anew, so that drift is noticed; under 1 % of them."""
 
+DOUBTFUL = (5, 4)
+"""From so many times the least time per row on, the time of a full batch may have come from one slow moment."""
 
 UPPER = (9, 10)
 """Share of the samples that a time promised to more urgent work covers. A median would be exceeded every second time,
@@ -57,12 +59,13 @@ class _Median:
 
 
 class _RowCount:
-    """What is known of one row count: its time, and how often and how lately it was sent."""
+    """What is known of one row count: its time, the last sample of it, and how often and how lately it was sent."""
 
-    __slots__ = ("last_sent", "median", "sent")
+    __slots__ = ("last_sample", "last_sent", "median", "sent")
 
     def __init__(self) -> None:
         self.median = _Median()
+        self.last_sample = 0
         self.sent = 0
         self.last_sent = 0
 
@@ -71,6 +74,7 @@ class _History:
     """What was sent and learned of one signature, or of all together."""
 
     def __init__(self, max_rows: int, bounded: bool) -> None:
+        self._max_rows = max_rows
         self._sent = 0
         self._again = TRIAL_AGAIN
         self._tried: tuple[int, int] | None = None
@@ -90,7 +94,9 @@ class _History:
         row_count.last_sent = self._sent
 
     def learn(self, rows: int, sample: int) -> None:
-        median = self._row_counts.setdefault(rows, _RowCount()).median
+        row_count = self._row_counts.setdefault(rows, _RowCount())
+        row_count.last_sample = sample
+        median = row_count.median
         median.add(sample)
         if median.value is not None:
             self.curve.put(rows, median.value)
@@ -136,12 +142,14 @@ class _History:
         return self._row_counts[rows].median.order if rows in self._row_counts else []
 
     def trial(self, available: int) -> int | None:
-        """A row count below ``available`` that should be sent to learn its time, largest first; None = none.
+        """A row count up to ``available`` that should be sent to learn its time, largest first; None = none.
 
-        Powers of two are tried; the lines between them tell the rest.
+        Below it powers of two are tried; the lines between them tell the rest.
         """
         if self._sent < TRIAL_AFTER or available < 2:
             return None
+        if available >= self._max_rows and self._doubts():
+            return self._max_rows
         rows = 1 << (available - 1).bit_length() - 1
         while rows:
             row_count = self._row_counts.get(rows)
@@ -149,6 +157,18 @@ class _History:
                 return rows
             rows >>= 1
         return None
+
+    def _doubts(self) -> bool:
+        """Whether full batches, which seem a waste of time and so are no longer sent, should show it again now.
+
+        The first of them may have met a slow moment. One that took half as long as they seem to is followed by more.
+        """
+        full, least = self._row_counts.get(self._max_rows), self.curve.time_per_row()
+        if full is None or full.median.value is None or least is None:
+            return False
+        if full.median.value * DOUBTFUL[1] < least * self._max_rows * DOUBTFUL[0]:
+            return False
+        return 2 * full.last_sample <= full.median.value or self._sent - full.last_sent > TRIAL_AGAIN
 
 
 def _nearly_always(median: _Median) -> int:
@@ -204,7 +224,7 @@ class ServiceTimes:
         return self._overall.value
 
     def efficient_rows(self, signature: Hashable, available: int, efficiency: float) -> int:
-        """Rows a less urgent dispatch should have (rule 1), or a smaller number now and then to learn its time."""
+        """Rows a less urgent dispatch should have (rule 1), or another number now and then to learn its time."""
         history = self._by_signature.get(signature)
         trial = history.trial(available) if history is not None else None
         return self.best_rows(signature, efficiency) if trial is None else trial

@@ -24,6 +24,9 @@ ENSEMBLE_SCHEMA: Final = "priority-router-ensemble/1"
 HOOKS_SCHEMA: Final = "priority-router-hooks/1"
 """Likewise of scripts/measure_hooks.py."""
 
+OVERHEAD_SCHEMA: Final = "priority-router-overhead/1"
+"""Likewise of scripts/measure_overhead.py."""
+
 LATENESS_SCHEMA: Final = "priority-router-lateness/1"
 """Likewise of scripts/measure_lateness.py."""
 
