@@ -203,8 +203,8 @@ def summary(runs: list[dict[str, float]]) -> dict[str, dict[str, float]]:
     return {
         figure: {
             "median": round(statistics.median(run[figure] for run in runs), 3),
-            "min": round(min(run[figure] for run in runs), 3),
-            "max": round(max(run[figure] for run in runs), 3),
+            "low": round(min(run[figure] for run in runs), 3),
+            "high": round(max(run[figure] for run in runs), 3),
         }
         for figure in runs[0]
     }

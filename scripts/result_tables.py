@@ -12,11 +12,8 @@ from typing import Any, Final
 from priority_router.errors import PriorityRouterError
 from priority_router.ops import result_file
 from priority_router.ops.bench import document as bench_document
-from priority_router.ops.bench.aims import limit_text
-from priority_router.ops.bench.scenarios import SCENARIOS, shortened
-from priority_router.ops.bench.stats import QUANTILES, errors_among
+from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.table import cell, short
-from priority_router.ops.bench.wire import Outcome
 from priority_router.ops.demo import record
 from priority_router.ops.loads import BACKGROUND, ONLINE
 from priority_router.ops.simulate import comparison
@@ -32,8 +29,8 @@ OLD_SCHEMA: Final = "priority-router-bench/1"
 NEW_ARMS: Final = ("flat", "router-one-class")
 """Arms that those results could not have."""
 
-NOBODY: Final = {"rows_per_s": None}
-"""In place of a class that a scenario does not have."""
+OWN_MODEL: Final = "file-type-"
+"""What scripts/bench calls the scenarios in which the executor is that of model_repository."""
 
 HOOK_COLUMNS: Final = {
     "idle_cpu_percent": "idle",
@@ -75,9 +72,9 @@ def load(name: str) -> Document:
     return found
 
 
-def measured() -> list[str]:
-    """The scenarios that have a result file."""
-    return [name for name in SCENARIOS if (RESULTS / f"bench-{name}.json").is_file()]
+def measured(executor: str = "") -> list[str]:
+    """The scenarios that have a result file, with their own executor or with one named so in scripts/bench."""
+    return [name for name in SCENARIOS if (RESULTS / f"bench-{executor}{name}.json").is_file()]
 
 
 def is_old(found: Document) -> bool:
@@ -92,6 +89,16 @@ def _same(then: Any, now: Any, old: bool) -> bool:
     if old and isinstance(then, dict):
         return all(key in now and _same(value, now[key], old) for key, value in then.items())
     return bool(then == now)
+
+
+def own_model(name: str) -> Document:
+    """What the benchmark said of a scenario with the file-type model for its executor."""
+    return read(f"bench-{OWN_MODEL}{name}.json", "scripts/bench", bench_document.SCHEMA)
+
+
+def overhead_parts() -> Document:
+    """What scripts/measure_overhead.py wrote."""
+    return read("overhead-parts.json", "scripts/measure_overhead.py", result_file.OVERHEAD_SCHEMA)
 
 
 def ensemble() -> Document:
@@ -125,138 +132,6 @@ def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
     yield f"|{' --- |' * len(head)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
-
-
-def scenario_section(document: Document) -> Iterator[str]:
-    """Every arm and class of a scenario."""
-    rows = []
-    for arm, numbers in document["arms"].items():
-        for position, (class_name, one) in enumerate(numbers["classes"].items()):
-            outcomes = one["outcomes"]
-            ended = (outcomes[Outcome.SUCCESS.label], errors_among(outcomes), outcomes[Outcome.UNANSWERED.label])
-            rows.append(
-                [
-                    arm if position == 0 else "",
-                    class_name,
-                    " / ".join(map(str, ended)),
-                    cell(one["rows_per_s"]),
-                    *(cell(one["latency"][name]) for name in QUANTILES),
-                    cell(numbers["busy"], 100) if position == 0 else "",
-                ]
-            )
-    head = ["arm", "class", "answered / refused / unanswered", "rows/s"]
-    yield from table([*head, *(name.replace("_", " ") for name in QUANTILES), "busy %"], rows)
-    yield ""
-    yield conditions(document)
-    yield from notes([document])
-
-
-def conditions(document: Document) -> str:
-    """What a table's numbers are, in one paragraph."""
-    scenario = document["scenario"]
-    each = "step, arm and round" if scenario["in_flight"] else "arm and round"
-    versions = document["versions"]
-    return (
-        f"Medians of {len(document['rounds'])} rounds (lowest-highest), {scenario['seconds']:g} s per {each} after "
-        f"{scenario['warmup_seconds']:g} s of warm-up, {document['cores']} cores, Triton {versions['triton']}, "
-        f"seed {document['seed']}. `{' '.join(document['command'])}`"
-    )
-
-
-def notes(documents: list[Document]) -> Iterator[str]:
-    """What a reader must know before believing the numbers above, each once; nothing where there is nothing."""
-    found = []
-    for document in documents:
-        doubts = dict.fromkeys(filter(None, (left_out(document), *document["warnings"])))
-        found += [f"- `{document['scenario']['name']}`: {doubt}" for doubt in doubts]
-    if found:
-        yield from ("", "Beware:", "", *found)
-
-
-def left_out(document: Document) -> str:
-    """What of its scenario a run left out, in words; empty where nothing."""
-    return shortened(document["scenario"], NEW_ARMS if is_old(document) else ())
-
-
-def aims_section() -> Iterator[str]:
-    """All aims of all scenarios, in both modes."""
-    rows = []
-    documents = {name: load(name) for name in measured()}
-    for name, document in documents.items():
-        for aim in document["aims"]:
-            rows.append(
-                [
-                    name,
-                    aim["text"],
-                    aim["arm"],
-                    limit_text(aim["at_most"], aim["limit"]),
-                    cell(aim["reached"]),
-                    {True: "met", False: "**missed**", None: "not measured"}[aim["met"]],
-                ]
-            )
-    yield from table(["scenario", "what", "arm", "aim", "reached", ""], rows)
-    yield from notes(list(documents.values()))
-
-
-def summary_section() -> Iterator[str]:
-    """Online latency, rows/s and busy share of every open-loop scenario and arm."""
-    rows = []
-    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
-    for name, document in documents.items():
-        for position, (arm, numbers) in enumerate(document["arms"].items()):
-            online, background = numbers["classes"][ONLINE], numbers["classes"].get(BACKGROUND, NOBODY)
-            rows.append(
-                [
-                    name if position == 0 else "",
-                    arm,
-                    *(cell(online["latency"][quantile]) for quantile in ("p50_ms", "p99_ms")),
-                    cell(background["rows_per_s"]),
-                    cell(numbers["busy"], 100),
-                ]
-            )
-    yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
-    yield from notes(list(documents.values()))
-
-
-def beside_section() -> Iterator[str]:
-    """Where online requests are faster through the router than at stock Triton with the hook, and where slower."""
-    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
-    faster: list[str] = []
-    slower: list[str] = []
-    for name, document in documents.items():
-        online = [document["arms"][arm]["classes"][ONLINE] for arm in ("router", "levels+hooks")]
-        router, hooked = (one["latency"]["p50_ms"]["median"] for one in online)
-        compared = f"`{name}` ({short(router)} instead of {short(hooked)} ms)"
-        (faster if router < hooked else slower).append(compared)
-    parts = [f"{how} in {', '.join(found)}" for how, found in (("lower", faster), ("higher", slower)) if found]
-    yield f"The router's online p50 beside that of `levels+hooks`: {'; '.join(parts)}."
-    yield from notes(list(documents.values()))
-
-
-def modes_section() -> Iterator[str]:
-    """The router in levels and in plain mode, for every open-loop scenario."""
-    rows = []
-    documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
-    for name, document in documents.items():
-        modes = [document["arms"][arm]["classes"] for arm in ("router", "router-plain")]
-        latencies = (cell(mode[ONLINE]["latency"][key]) for key in ("p50_ms", "p99_ms") for mode in modes)
-        rows.append([name, *latencies, *(cell(mode.get(BACKGROUND, NOBODY)["rows_per_s"]) for mode in modes)])
-    figures = ("online p50 ms", "online p99 ms", "background rows/s")
-    yield from table(["scenario", *(f"{figure}, {mode}" for figure in figures for mode in ("levels", "plain"))], rows)
-    yield from notes(list(documents.values()))
-
-
-def cost_section() -> Iterator[str]:
-    """What the way through the router costs where the model costs nothing: the closed-loop scenario in two columns."""
-    document = load("overhead")
-    in_flight = document["scenario"]["in_flight"]
-    least, most = (f"{count} in flight" for count in (min(in_flight), max(in_flight)))
-    rows = []
-    for arm, meaning in (("levels+hooks", "straight to a model that does nothing"), ("router", "through the router")):
-        classes = document["arms"][arm]["classes"]
-        rows.append([meaning, cell(classes[least]["latency"]["p50_ms"]), cell(classes[most]["rows_per_s"])])
-    yield from table(["", f"p50 ms, {least}", f"requests/s, {most}"], rows)
-    yield from notes([document])
 
 
 def simulated_section() -> Iterator[str]:
@@ -326,11 +201,6 @@ def demo_section() -> Iterator[str]:
 
 
 SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
-    "aims": aims_section,
-    "summary": summary_section,
-    "beside": beside_section,
-    "modes": modes_section,
-    "cost": cost_section,
     "simulated": simulated_section,
     "ensemble": ensemble_section,
     "hooks": hooks_section,
@@ -342,6 +212,4 @@ def section(name: str) -> str:
     """The text of one section."""
     if name in SECTIONS:
         return "\n".join(SECTIONS[name]()) + "\n"
-    if name in SCENARIOS:
-        return "\n".join(scenario_section(load(name))) + "\n"
-    raise ResultsError(f"no section {name!r}; there are {', '.join((*SCENARIOS, *SECTIONS))}")
+    raise ResultsError(f"there is no section {name!r}")

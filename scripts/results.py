@@ -4,11 +4,12 @@
 A section stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->``; NAME is a scenario (its table),
 ``aims`` (all aims, reached or not), ``summary`` (one line per scenario and arm), ``beside`` (where the router is faster
 than stock Triton with the hook, and where slower), ``modes`` (the router's two modes, beside each other), ``cost`` (of
-the way through the router), ``simulated`` (the scheduling rules on a virtual clock), ``chart-KNOB`` (of a policy),
-``wrong-predictions`` (what policies are worth then), ``ensemble`` (the steps around the router), ``hooks`` (what prompt
-dispatch costs), ``simulate`` (what an example of it prints), ``agreement`` (simulator and server, beside each other),
-``soak`` and ``soak-overload`` (long runs) or ``demo`` (what scripts/demo prints). Sentences are those of
-result_sentences.py. Runs with the Python of .venv.
+the way through the router), ``overhead-parts`` (where its time goes), ``file-type`` (scenarios with a real model),
+``simulated`` (the scheduling rules on a virtual clock), ``chart-KNOB`` (of a policy), ``wrong-predictions`` (what
+policies are worth then), ``ensemble`` (the steps around the router), ``hooks`` (what prompt dispatch costs),
+``simulate`` (what an example of it prints), ``agreement`` (simulator and server, beside each other), ``soak`` and
+``soak-overload`` (long runs) or ``demo`` (what scripts/demo prints). Sentences are those of result_sentences.py. Runs
+with the Python of .venv.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 
+import result_bench
 import result_policies
 import result_sentences
 import result_simulator
@@ -38,8 +40,11 @@ def refreshed(document: str, text: str) -> str:
 
 def section(name: str) -> str:
     """The text of one section."""
-    made = result_simulator.section(name) or result_policies.section(name) or result_soak.section(name)
-    return result_tables.section(name) if made is None else made
+    for section_of in (result_bench.section, result_simulator.section, result_policies.section, result_soak.section):
+        made = section_of(name)
+        if made is not None:
+            return made
+    return result_tables.section(name)
 
 
 def main(words: list[str] | None = None) -> int:

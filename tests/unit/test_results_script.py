@@ -181,7 +181,7 @@ def test_a_shortened_run_and_its_warnings_are_told_beside_its_numbers(results, t
     path = document_with(tmp_path, section)
     assert results.main([]) == 0
     assert "Beware" not in path.read_text()
-    left_out = "shortened: 2 of 3 rounds, 8 of 15 s, 3 of 4 s of warm-up"
+    left_out = "shortened: 2 of 5 rounds, 8 of 15 s, 3 of 4 s of warm-up"
     run = {"rounds": 2, "seconds": 8.0, "warmup_seconds": 3.0}
     for known in ([], [left_out]):
         write_result(tmp_path, "fast", run=run, warnings=[*known, "levels: 3 requests failed"])
@@ -255,6 +255,51 @@ def test_wrong_use(results):
     with pytest.raises(SystemExit) as stopped:
         results.main(["--nonsense"])
     assert stopped.value.code == 2
+
+
+def test_scenarios_with_a_real_model_stand_beside_their_oracle(results, tmp_path):
+    latency = {key: spread(60.0) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")}
+    one = {"outcomes": {"success": 9, "unanswered": 0}, "rows_per_s": spread(17.0), "latency": latency}
+    oracle = {"classes": {"online": one, "background": one}, "busy": spread(1.0)}
+    write_result(tmp_path, "overload", oracle=oracle)
+    folder = tmp_path / "docs" / "results"
+    (folder / "bench-overload.json").rename(folder / "bench-file-type-overload.json")
+    path = document_with(tmp_path, "file-type")
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| overload | router | 80 (79-81) | 80 (79-81) | 80 (79-81) | 16 | 98 |" in text
+    assert "|  | oracle | 60 | 60 | 60 | 17 | 100 |" in text
+    assert "`priority-router bench overload`" in text
+
+
+def test_the_oracle_stands_in_the_table_of_its_scenario(results, tmp_path):
+    latency = {key: spread(60.0) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")}
+    one = {"outcomes": {"success": 9, "unanswered": 0}, "rows_per_s": spread(17.0), "latency": latency}
+    write_result(tmp_path, "overload", oracle={"classes": {"online": one}, "busy": spread(1.0)})
+    path = document_with(tmp_path, "overload")
+    assert results.main([]) == 0
+    assert "| oracle | online | 9 / 0 / 0 | 17 | 60 | 60 | 60 | 60 | 100 |" in path.read_text()
+
+
+def test_where_the_time_of_a_routed_request_goes(results, tmp_path, capsys):
+    path = document_with(tmp_path, "overhead-parts")
+    assert results.main([]) == 1
+    assert "run scripts/measure_overhead.py" in capsys.readouterr().err
+    figures = ("rate", "of_direct", "p50_ms", "added_p50_ms", "server_us", "model_us", "switches")
+    way = {name: {"median": number, "low": number, "high": number + 1} for number, name in enumerate(figures, 1)}
+    document = {
+        "schema": result_file.OVERHEAD_SCHEMA,
+        "cores": 2,
+        "seconds": 4.0,
+        "rounds": 5,
+        "in_flight": [1, 64],
+        "ways": {"router": way},
+    }
+    (tmp_path / "docs" / "results" / "overhead-parts.json").write_text(json.dumps(document))
+    assert results.main([]) == 0
+    text = path.read_text()
+    assert "| router | 1 (1-2) | 2 (2-3) |" in text
+    assert "p50 with 1 in flight, all else with 64" in text
 
 
 def test_the_ensemble_beside_the_router(results, tmp_path, capsys):

@@ -71,7 +71,7 @@ def test_a_plan_is_a_scenario():
 def test_what_is_left_out_is_as_in_the_scenarios():
     made = plan_file.parse(LEAST, "plan.toml", "plan")
     assert made.arms == COMPARED
-    assert (made.seconds, made.rounds, made.loads) == (25.0, 3, (ClassLoad("x", 3),))
+    assert (made.seconds, made.rounds, made.loads) == (15.0, 5, (ClassLoad("x", 3),))
 
 
 def test_a_closed_loop():

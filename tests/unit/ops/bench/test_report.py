@@ -80,7 +80,7 @@ def test_a_missed_aim_is_said():
         (results(interrupted=True), "interrupted"),
         (
             results(scenario=dataclasses.replace(SCENARIOS["overload"], rounds=1, seconds=2.5, arms=("levels",))),
-            "shortened: 1 of 3 rounds, 2.5 of 25 s, without flat, levels+hooks, router, router-plain",
+            "shortened: 1 of 5 rounds, 2.5 of 15 s, without flat, levels+hooks, router, router-plain",
         ),
         (
             results(rounds=[{"router": summary(late_p99_ms=7, online=FAST)}]),

@@ -55,10 +55,10 @@ class Scenario:
     executor: ExecutorShape
     loads: tuple[ClassLoad, ...] = ()
     in_flight: tuple[int, ...] = ()
-    seconds: float = 25.0
-    warmup_seconds: float = 5.0
+    seconds: float = 15.0
+    warmup_seconds: float = 4.0
     grace_seconds: float = 3.0
-    rounds: int = 3
+    rounds: int = 5
     direct: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
     arms: tuple[str, ...] = COMPARED
@@ -159,8 +159,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
         _open_loop("overload", OVERLOAD),
-        _open_loop("linear", LINEAR, seconds=20.0),
-        _open_loop("fast", FAST, seconds=15.0, warmup_seconds=4.0),
+        _open_loop("linear", LINEAR),
+        _open_loop("fast", FAST),
         # On router-plain online waits behind all of the background's backlog, which takes that long to serve.
         _open_loop("shared", SHARED, grace_seconds=45.0, arms=COMPARED[1:]),
         _open_loop("below", BELOW),
@@ -183,7 +183,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             "overhead",
             ExecutorShape(0, 0, max_batch_size=32),
             (1, 64),
-            seconds=5.0,
+            seconds=4.0,
             warmup_seconds=1.0,
             arms=(*COMPARED, "router-one-class"),
         ),
