@@ -2,9 +2,9 @@
 """Measures where the time of a routed request goes: the router beside the least models that answer later, as it must.
 
 Each way serves the executor of the scenario ``overhead``, which does nothing, in closed loop. What the least models
-cost is Triton's; what the router costs more is the router's. Writes docs/results/overhead-parts.json, from which
-scripts/results.py takes a table of docs/performance.md. Run by hand on a quiet machine with the Python of .venv; a
-round takes about a minute.
+cost is Triton's; what the router costs more is the router's. Where Linux's perf is installed it also says in whose code
+the model's process spends its time. Writes docs/results/overhead-parts.json, from which scripts/results.py takes tables
+of docs/performance.md. Run by hand on a quiet machine with the Python of .venv; a round takes about a minute.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import os
 import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +45,15 @@ WARMUP_SECONDS = 1.0
 SCENARIO = SCENARIOS["overhead"]
 FEW, MANY = min(SCENARIO.in_flight), max(SCENARIO.in_flight)
 DIRECT = "executor, called directly"
+OWNERS: Mapping[str, str] = {
+    "[kernel": "kernel",
+    "libpython": "Python interpreter",
+    "triton_python_backend_stub": "Triton's stub",
+    "lib": "C and C++ library",
+    "_multiarray": "numpy",
+}
+"""Whose code it is, by how the name of the shared object begins; the first that fits counts."""
+REST = "other"
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,7 @@ def run(options: argparse.Namespace) -> int:
             figures["added_p50_ms"] = figures["p50_ms"] - direct["p50_ms"]
             rounds[name].append(figures)
             print(f"{name}: {figures}", file=sys.stderr)
+    profiles = {name: profile(way, options.seconds) for name, way in WAYS.items() if way.model != EXECUTOR}
     report = {
         "schema": result_file.OVERHEAD_SCHEMA,
         "cores": os.cpu_count(),
@@ -108,13 +120,15 @@ def run(options: argparse.Namespace) -> int:
         "rounds": options.rounds,
         "in_flight": [FEW, MANY],
         "ways": {name: summary(runs) for name, runs in rounds.items()},
+        "profiles": {name: shares for name, shares in profiles.items() if shares},
     }
     result_file.write(options.json, report)
     return 0
 
 
-def measured(way: Way, seconds: float) -> dict[str, float]:
-    """One way, with few and with many requests in flight, on a server of its own."""
+@contextlib.contextmanager
+def serving(way: Way) -> Iterator[tuple[Server, Target]]:
+    """A server of its own for a way, and how requests are sent to it."""
     with tempfile.TemporaryDirectory(prefix="priority-router-overhead-") as folder:
         repository = Path(folder, "models")
         repository.mkdir()
@@ -124,9 +138,14 @@ def measured(way: Way, seconds: float) -> dict[str, float]:
             write_late(repository / LATE, way)
         with Server(repository, hooks=True, log=Path(folder, "log")) as server:
             route = Route(way.model, class_name=ONLINE if way.model == ROUTER else None)
-            target = Target(server.http, {ONLINE: route}, ones(1))
-            quiet, _ = loop(server, target, FEW, seconds)
-            busy, use = loop(server, target, MANY, seconds)
+            yield server, Target(server.http, {ONLINE: route}, ones(1))
+
+
+def measured(way: Way, seconds: float) -> dict[str, float]:
+    """One way, with few and with many requests in flight."""
+    with serving(way) as (server, target):
+        quiet, _ = loop(server, target, FEW, seconds)
+        busy, use = loop(server, target, MANY, seconds)
     rate = in_time(busy, seconds) / seconds
     stub = sum(cpu for name, cpu in use.cpu.items() if name.startswith(way.model))
     return {
@@ -138,6 +157,27 @@ def measured(way: Way, seconds: float) -> dict[str, float]:
         "client_cpu": busy.cpu_seconds / (busy.duration / SECOND),
         "all_cpu": sum(use.cpu.values()) + busy.cpu_seconds / (busy.duration / SECOND),
     }
+
+
+def profile(way: Way, seconds: float) -> dict[str, float]:
+    """Percent of the CPU time of the model's process by whose code it ran; empty without perf, or where it may not."""
+    with tempfile.TemporaryDirectory() as folder, serving(way) as (server, target):
+        pid = next(pid for name, pid in server.stub_pids().items() if name.startswith(way.model))
+        record = ["perf", "record", "-F", "999", "-p", str(pid), "-o", f"{folder}/perf", "--", "sleep", str(seconds)]
+        report = ["perf", "report", "-i", f"{folder}/perf", "--sort", "dso", "--stdio", "-t", "|"]
+        with load.begin_closed(target, ONLINE, MANY, 2 * WARMUP_SECONDS + seconds) as running:
+            time.sleep(WARMUP_SECONDS)
+            try:
+                subprocess.run(record, check=True, capture_output=True)
+                said = subprocess.run(report, check=True, capture_output=True, text=True).stdout
+            except (OSError, subprocess.CalledProcessError) as error:
+                print(f"no profile of {way.model}: {error}", file=sys.stderr)
+                return {}
+            running.result()
+    shares: defaultdict[str, float] = defaultdict(float)
+    for share, name in re.findall(r"^\s*([\d.]+)%\s*\|\s*(\S+)", said, re.MULTILINE):
+        shares[next((owner for start, owner in OWNERS.items() if name.startswith(start)), REST)] += float(share)
+    return {owner: round(shares[owner], 1) for owner in (*OWNERS.values(), REST)}
 
 
 def write_late(folder: Path, way: Way) -> None:

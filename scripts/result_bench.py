@@ -208,6 +208,14 @@ def parts_section() -> Iterator[str]:
         f"{document['cores']} cores: p50 with {few} in flight, all else with {many}, CPU and switches per request. "
         "`scripts/measure_overhead.py`"
     )
+    profiles = document["profiles"]
+    if profiles:
+        yield ""
+        yield "In whose code the model's process spends its CPU time, percent:"
+        yield ""
+        owners = list(next(iter(profiles.values())))
+        shares = [[name, *(f"{one[owner]:.0f}" for owner in owners)] for name, one in profiles.items()]
+        yield from table(["", *owners], shares)
 
 
 def with_oracle(document: Document) -> dict[str, Mapping[str, Any]]:

@@ -294,12 +294,14 @@ def test_where_the_time_of_a_routed_request_goes(results, tmp_path, capsys):
         "rounds": 5,
         "in_flight": [1, 64],
         "ways": {"router": way},
+        "profiles": {"router": {"kernel": 28.4, "numpy": 5.0}},
     }
     (tmp_path / "docs" / "results" / "overhead-parts.json").write_text(json.dumps(document))
     assert results.main([]) == 0
     text = path.read_text()
     assert "| router | 1 (1-2) | 2 (2-3) |" in text
     assert "p50 with 1 in flight, all else with 64" in text
+    assert "| router | 28 | 5 |" in text
 
 
 def test_the_ensemble_beside_the_router(results, tmp_path, capsys):
