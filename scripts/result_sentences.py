@@ -139,13 +139,20 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
             values.overhead_steps,
         ),
         Sentence("## The aims that were missed, and why", values.missed_aims),
-        Sentence("**overload, online p99 at most {limit} of that of `levels`.**", values.missed_overload_limit),
+        Sentence("**overload, online p50 at most {limit} of the floor.**", values.missed_floor_limit),
         Sentence(
-            "Here it has a p99 of {levels} ms, since {arrivals} arrivals a second wake its batcher often enough; what "
-            "stalls remain cost it {lost} % of the executor and show in the maximum. The best possible p99 is {oracle} "
-            "ms (the simulator's oracle, [design](design.md#what-the-rules-are-worth)), so no router could reach "
-            "{limit} of that of `levels`.",
-            values.missed_overload,
+            "The oracle's is {oracle} ms, the router's {router} ms: the {more} ms between them are",
+            values.missed_floor_reason,
+        ),
+        Sentence("**linear, online p50 at most {limit} of that of `levels+hooks`.**", values.missed_linear_limit),
+        Sentence(
+            "A row alone takes {one} ms here, a row of {rows} {full} ms,",
+            values.missed_linear,
+        ),
+        Sentence("**fast, rows/s at least {limit} of those of `levels+hooks`.**", values.missed_fast_limit),
+        Sentence(
+            "It asks for {asked} requests/s, more than half of the {most} that the way alone bore on this machine",
+            values.missed_fast,
         ),
         Sentence(
             "**shared, online p99 of `router-plain` at most {limit} of that of `levels+hooks`.**",
@@ -155,7 +162,9 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
             "**overhead, rows/s at {most} in flight at least {limit} of those of `levels+hooks`.**",
             values.missed_overhead_limit,
         ),
-        Sentence("in `fast` the router serves {percent} % of the rows/s of `levels+hooks`.", values.fast_rows),
+        Sentence("as many outputs as the router reaches {share} of the direct rate,", values.least_model),
+        Sentence("**overhead, p50 at {least} in flight at most {limit} ms more.**", values.missed_way_limit),
+        Sentence("even in `fast` the router serves {percent} % of the rows/s of `levels+hooks`.", values.fast_rows),
     ),
     "docs/policies.md": (
         Sentence(

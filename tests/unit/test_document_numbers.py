@@ -237,7 +237,6 @@ FROM_ELSEWHERE = {
         "is 64 MB in a container": DEFAULT,
         "at thousands of requests per second": EXAMPLE,
     },
-    "docs/performance.md": {"between server and Python process four times": PARTS},
     "docs/troubleshooting.md": {
         "looks every 500 ms at most": TRITONS,
         "up to half a second at a time": TRITONS,
