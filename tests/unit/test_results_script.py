@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from priority_router.ops import result_file
-from priority_router.ops.bench import document as bench_document
 from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.demo import record, verdict
 from priority_router.ops.simulate import comparison
 from support.demo_results import BEFORE
 from support.demo_results import results as demo_results
 from support.modules import load_module
+from support.result_files import document_with, spread, write_result
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "results.py"
 
@@ -28,42 +28,6 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(module.result_sentences, "SENTENCES", {})
     (tmp_path / "docs" / "results").mkdir(parents=True)
     return module
-
-
-def spread(median, low=None, high=None):
-    return {"median": median, "low": median if low is None else low, "high": median if high is None else high}
-
-
-def write_result(root, name, p50=80.0, run=None, **changes):
-    one = {
-        "outcomes": {"success": 90, "queue_full": 1, "timeout": 0, "cancelled": 0, "other": 2, "unanswered": 7},
-        "rows_per_s": spread(16.0),
-        "latency": {key: spread(p50, p50 - 1, p50 + 1) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
-    }
-    document = {
-        "schema": bench_document.SCHEMA,
-        "interrupted": False,
-        "command": ["priority-router", "bench", name],
-        "versions": {"triton": "2.51.0"},
-        "cores": 2,
-        "seed": 1,
-        "scenario": {**asdict(SCENARIOS[name]), **(run or {})},
-        "rounds": [{}, {}, {}],
-        "arms": {"router": {"classes": {"online": one, "background": one}, "busy": spread(0.98)}},
-        "aims": [
-            {"text": "busy", "arm": "router", "at_most": False, "limit": 0.96, "reached": spread(0.5), "met": False},
-            {"text": "p50", "arm": "router", "at_most": True, "limit": 1.1, "reached": None, "met": None},
-        ],
-        "warnings": [],
-        **changes,
-    }
-    (root / "docs" / "results" / f"bench-{name}.json").write_text(json.dumps(document))
-
-
-def document_with(root, name, inside="old\n"):
-    path = root / "docs" / "performance.md"
-    path.write_text(f"before\n\n<!-- results: {name} -->\n{inside}<!-- end of results -->\n\nafter\n")
-    return path
 
 
 def test_results_of_the_form_before_are_read(results, tmp_path):

@@ -54,8 +54,8 @@ def test_open_loads_exceed_the_capacity(scenario):
 
 
 def test_a_run_of_everything_is_bounded():
-    assert sum(map(estimated_seconds, SCENARIOS.values())) < 110 * 60
-    assert max(map(estimated_seconds, SCENARIOS.values())) < 10 * 60
+    assert sum(map(estimated_seconds, SCENARIOS.values())) < 130 * 60
+    assert max(map(estimated_seconds, SCENARIOS.values())) < 13 * 60
 
 
 @pytest.mark.parametrize("shared", [False, True])
