@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import spreads
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import executor_stats, load, step_stats
 from priority_router.ops.bench.arms import EXECUTOR, ROUTER
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.load import Target
-from priority_router.ops.bench.stats import RoundSummary, Spread, summarise
+from priority_router.ops.bench.stats import RoundSummary, summarise
 from priority_router.ops.bench.step_stats import StepUse
 from priority_router.ops.bench.wire import Route, Tensor
 from priority_router.ops.demo import filetype
@@ -169,15 +170,6 @@ def milliseconds(server: Server, content: bytes) -> float:
     target = Target(server.http, {ONLINE: Route("file_type", class_name=ONLINE)}, inputs)
     with load.begin_closed(target, ONLINE, 1, 0.5 + 2.0) as running:
         return summarise(running.result(), 0.5).classes[ONLINE].latency["p50_ms"]
-
-
-def spreads(rounds: Sequence[Any]) -> Any:
-    """The same tree with each number's median, lowest and highest in its place."""
-    first = rounds[0]
-    if isinstance(first, Mapping):
-        return {key: spreads([one[key] for one in rounds]) for key in first if all(key in one for one in rounds)}
-    spread = Spread.over(rounds)
-    return {"median": round(spread.median, 3), "low": round(spread.low, 3), "high": round(spread.high, 3)}
 
 
 if __name__ == "__main__":

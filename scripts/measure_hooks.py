@@ -11,18 +11,18 @@ import argparse
 import contextlib
 import functools
 import os
-import statistics
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tritonclient.grpc
+from measured import cpu_seconds, spreads
 from priority_router.hooks import SLICE_ENV, HookCounters, marker_of_process
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench.arms import (
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         "cores": os.cpu_count(),
         "seconds": options.seconds,
         "rounds": options.rounds,
-        "settings": {name: summary(runs) for name, runs in rounds.items()},
+        "settings": {name: spreads(runs) for name, runs in rounds.items()},
     }
     result_file.write(options.json, report)
     return 0
@@ -184,15 +184,6 @@ def observe(server: Server, seconds: float) -> dict[str, float]:
     }
 
 
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process's living threads, from the scheduler's nanoseconds."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
-
-
 def waits_cut(server: Server) -> int:
     """The dispatch hook's counter; 0 without the hooks."""
     marker = marker_of_process(next(iter(server.stub_pids().values())))
@@ -203,18 +194,6 @@ def waits_cut(server: Server) -> int:
         return counters.read().waits_cut
     finally:
         counters.close()
-
-
-def summary(runs: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Median, smallest and largest of each figure."""
-    return {
-        figure: {
-            "median": round(statistics.median(run[figure] for run in runs), 2),
-            "min": round(min(run[figure] for run in runs), 2),
-            "max": round(max(run[figure] for run in runs), 2),
-        }
-        for figure in runs[0]
-    }
 
 
 if __name__ == "__main__":

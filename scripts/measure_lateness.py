@@ -12,11 +12,11 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from measured import spreads
 from numpy.typing import NDArray
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
@@ -25,7 +25,6 @@ from priority_router.ops.bench.arms import ARMS, ROUTER, Arm, write_repository
 from priority_router.ops.bench.arrivals import Schedule, poisson
 from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.load import LoadError, Target
-from priority_router.ops.bench.stats import Spread
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, OVERLOAD, ClassLoad
 from priority_router.ops.server import Server
@@ -74,15 +73,10 @@ def run(options: argparse.Namespace) -> int:
         "timeouts_ms": TIMEOUTS_MS,
         "bursts": BURSTS,
         "requests": round(sum(one["requests"] for one in runs)),
-        "late": {name: spread([one[name] for one in runs]) for name in runs[0] if name != "requests"},
+        "late": spreads([{name: late for name, late in one.items() if name != "requests"} for one in runs]),
     }
     result_file.write(options.json, report)
     return 0
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """A number over all runs."""
-    return {key: round(value, 3) for key, value in asdict(Spread.over(values)).items()}
 
 
 def one_run(arm: Arm, seconds: float, seed: int) -> dict[str, float]:

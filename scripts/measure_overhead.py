@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from measured import cpu_seconds, spreads, threads
 from priority_router.control import REPLY_THREADS
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
@@ -119,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
         "seconds": options.seconds,
         "rounds": options.rounds,
         "in_flight": [FEW, MANY],
-        "ways": {name: summary(runs) for name, runs in rounds.items()},
+        "ways": {name: spreads(runs) for name, runs in rounds.items()},
         "profiles": {name: shares for name, shares in profiles.items() if shares},
     }
     result_file.write(options.json, report)
@@ -221,33 +222,18 @@ def loop(server: Server, target: Target, in_flight: int, seconds: float) -> tupl
 
 def used(server: Server) -> Use:
     """What the server and its models have used so far."""
-    cpu, switches = {}, 0
-    for name, pid in {"server": server.pid, **server.stub_pids()}.items():
-        seconds = 0.0
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
-                switches += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())))
-        cpu[name] = seconds
-    return Use(cpu, switches)
+    pids = {"server": server.pid, **server.stub_pids()}
+    switches = 0
+    for thread in itertools.chain.from_iterable(map(threads, pids.values())):
+        with contextlib.suppress(OSError):
+            switches += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", (thread / "status").read_text())))
+    return Use({name: cpu_seconds(pid) for name, pid in pids.items()}, switches)
 
 
 def in_time(ledger: Ledger, seconds: float) -> int:
     """Requests answered within the counted seconds."""
     after = ledger.done - int(WARMUP_SECONDS * SECOND)
     return int(((after >= 0) & (after < seconds * SECOND)).sum())
-
-
-def summary(runs: list[dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Median, smallest and largest of each figure."""
-    return {
-        figure: {
-            "median": round(statistics.median(run[figure] for run in runs), 3),
-            "low": round(min(run[figure] for run in runs), 3),
-            "high": round(max(run[figure] for run in runs), 3),
-        }
-        for figure in runs[0]
-    }
 
 
 if __name__ == "__main__":

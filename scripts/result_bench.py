@@ -6,7 +6,7 @@ Law: files of docs/results in, Markdown out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from priority_router.ops.bench.aims import ORACLE, limit_text
@@ -115,22 +115,28 @@ def aims_section() -> Iterator[str]:
 
 def summary_section() -> Iterator[str]:
     """Online latency, rows/s and busy share of every open-loop scenario and arm."""
-    rows = []
     documents = {name: load(name) for name in measured() if not SCENARIOS[name].in_flight}
-    for name, document in documents.items():
-        for position, (arm, numbers) in enumerate(document["arms"].items()):
+    yield from by_arm({name: (document, document["arms"]) for name, document in documents.items()}, ("p50", "p99"))
+
+
+def by_arm(scenarios: Mapping[str, tuple[Document, Mapping[str, Any]]], quantiles: Sequence[str]) -> Iterator[str]:
+    """Some arms of each scenario, one below the other, and what is to be known of them."""
+    rows = []
+    for name, (_, arms) in scenarios.items():
+        for position, (arm, numbers) in enumerate(arms.items()):
             online, background = numbers["classes"][ONLINE], numbers["classes"].get(BACKGROUND, NOBODY)
             rows.append(
                 [
                     name if position == 0 else "",
                     arm,
-                    *(cell(online["latency"][quantile]) for quantile in ("p50_ms", "p99_ms")),
+                    *(cell(online["latency"][f"{quantile}_ms"]) for quantile in quantiles),
                     cell(background["rows_per_s"]),
                     cell(numbers["busy"], 100),
                 ]
             )
-    yield from table(["scenario", "arm", "online p50 ms", "online p99 ms", "background rows/s", "busy %"], rows)
-    yield from notes(list(documents.values()))
+    latencies = (f"online {quantile} ms" for quantile in quantiles)
+    yield from table(["scenario", "arm", *latencies, "background rows/s", "busy %"], rows)
+    yield from notes([document for document, _ in scenarios.values()])
 
 
 def beside_section() -> Iterator[str]:
@@ -177,21 +183,8 @@ def cost_section() -> Iterator[str]:
 def file_type_section() -> Iterator[str]:
     """The scenarios that were measured with a real model, with the oracle of each."""
     documents = {name: own_model(name) for name in measured(OWN_MODEL)}
-    rows = []
-    for name, document in documents.items():
-        for position, (arm, numbers) in enumerate(with_oracle(document).items()):
-            online, background = numbers["classes"][ONLINE], numbers["classes"].get(BACKGROUND, NOBODY)
-            rows.append(
-                [
-                    name if position == 0 else "",
-                    arm,
-                    *(cell(online["latency"][quantile]) for quantile in ("p50_ms", "p95_ms", "p99_ms")),
-                    cell(background["rows_per_s"]),
-                    cell(numbers["busy"], 100),
-                ]
-            )
-    yield from table(["scenario", "arm", "online p50 ms", "p95 ms", "p99 ms", "background rows/s", "busy %"], rows)
-    yield from notes(list(documents.values()))
+    compared = {name: (document, with_oracle(document)) for name, document in documents.items()}
+    yield from by_arm(compared, ("p50", "p95", "p99"))
     for document in documents.values():
         yield from ("", conditions(document))
 

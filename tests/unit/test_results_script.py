@@ -221,11 +221,15 @@ def test_wrong_use(results):
     assert stopped.value.code == 2
 
 
-def test_scenarios_with_a_real_model_stand_beside_their_oracle(results, tmp_path):
+def ideal(*classes):
+    """An oracle of some classes."""
     latency = {key: spread(60.0) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")}
     one = {"outcomes": {"success": 9, "unanswered": 0}, "rows_per_s": spread(17.0), "latency": latency}
-    oracle = {"classes": {"online": one, "background": one}, "busy": spread(1.0)}
-    write_result(tmp_path, "overload", oracle=oracle)
+    return {"classes": dict.fromkeys(classes, one), "busy": spread(1.0)}
+
+
+def test_scenarios_with_a_real_model_stand_beside_their_oracle(results, tmp_path):
+    write_result(tmp_path, "overload", oracle=ideal("online", "background"))
     folder = tmp_path / "docs" / "results"
     (folder / "bench-overload.json").rename(folder / "bench-file-type-overload.json")
     path = document_with(tmp_path, "file-type")
@@ -237,9 +241,7 @@ def test_scenarios_with_a_real_model_stand_beside_their_oracle(results, tmp_path
 
 
 def test_the_oracle_stands_in_the_table_of_its_scenario(results, tmp_path):
-    latency = {key: spread(60.0) for key in ("p50_ms", "p95_ms", "p99_ms", "max_ms")}
-    one = {"outcomes": {"success": 9, "unanswered": 0}, "rows_per_s": spread(17.0), "latency": latency}
-    write_result(tmp_path, "overload", oracle={"classes": {"online": one}, "busy": spread(1.0)})
+    write_result(tmp_path, "overload", oracle=ideal("online"))
     path = document_with(tmp_path, "overload")
     assert results.main([]) == 0
     assert "| oracle | online | 9 / 0 / 0 | 17 | 60 | 60 | 60 | 60 | 100 |" in path.read_text()
