@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measured import spreads
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench import executor_stats, load, step_stats
@@ -33,6 +32,7 @@ from priority_router.ops.demo import filetype
 from priority_router.ops.demo.files import Sample, collect
 from priority_router.ops.demo.measurements import BACKGROUND_SHARE, ONLINE_SHARE
 from priority_router.ops.loads import BACKGROUND, ONLINE, ClassLoad
+from priority_router.ops.measured import spreads
 from priority_router.ops.server import Server
 
 ROOT = Path(__file__).resolve().parents[1]

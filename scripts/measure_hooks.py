@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import tritonclient.grpc
-from measured import cpu_seconds, spreads
 from priority_router.hooks import SLICE_ENV, HookCounters, marker_of_process
 from priority_router.ops import command_line, result_file
 from priority_router.ops.bench.arms import (
@@ -34,6 +33,7 @@ from priority_router.ops.bench.arms import (
     write_repository,
 )
 from priority_router.ops.loads import LEVELS, OVERLOAD, ExecutorShape
+from priority_router.ops.measured import cpu_seconds, spreads
 from priority_router.ops.server import Server
 from tritonclient.utils import InferenceServerException
 

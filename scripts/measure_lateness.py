@@ -16,7 +16,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from measured import spreads
 from numpy.typing import NDArray
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
@@ -27,6 +26,7 @@ from priority_router.ops.bench.ledger import Ledger
 from priority_router.ops.bench.load import LoadError, Target
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import BACKGROUND, LEVELS, ONLINE, OVERLOAD, ClassLoad
+from priority_router.ops.measured import spreads
 from priority_router.ops.server import Server
 
 RESULT = Path(__file__).resolve().parents[1] / "docs" / "results" / "lateness.json"

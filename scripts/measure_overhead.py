@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from measured import cpu_seconds, spreads, threads
 from priority_router.control import REPLY_THREADS
 from priority_router.core.values import SECOND
 from priority_router.ops import command_line, result_file
@@ -37,6 +36,7 @@ from priority_router.ops.bench.scenarios import SCENARIOS
 from priority_router.ops.bench.venue import ones
 from priority_router.ops.bench.wire import Outcome, Route
 from priority_router.ops.loads import LEVELS, ONLINE
+from priority_router.ops.measured import cpu_seconds, spreads, threads
 from priority_router.ops.server import Server
 
 RESULT = Path(__file__).resolve().parents[1] / "docs" / "results" / "overhead-parts.json"

@@ -60,7 +60,7 @@ def test_a_number_follows_its_file(sentences, tmp_path):
         ("plain_serves_more", "bench-fast", "arms/router-plain/classes/background/rows_per_s/median", 1.0),
         ("oracle_serves_less", "simulated", "scenarios/base-and-slope/oracle/rows_per_s", 5000.0),
         ("least_model", "overhead-parts", "ways/likewise, with two more outputs/of_direct/median", 0.6),
-        ("missed_linear", "bench-linear", "oracle/rounds/0/execution_ms/1", 1.0),
+        ("missed_linear", "bench-linear", "oracle/rounds/0/execution_ms/8", 8.0),
         ("dispatch_idle", "hooks", "settings/levels, slices of 100 us/idle_cpu_percent/median", 3.0),
         (
             "dispatch_behind_a_router",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts that measure have in common: a number over several rounds, and the CPU time of a process."""
+"""What the scripts that measure have in common: numbers over several rounds, and the CPU time of processes."""
 
 from __future__ import annotations
 
