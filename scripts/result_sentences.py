@@ -147,8 +147,8 @@ SENTENCES: Final[Mapping[str, Sequence[Sentence]]] = {
         Sentence("**linear, online p50 at most {limit} of that of `levels+hooks`.**", values.missed_linear_limit),
         Sentence(
             "A row alone takes {one} ms here, a row of {rows} {full} ms. By the executor's own times batches of "
-            "{enough} rows would be efficient enough for the background; most of its rows came in batches of {least} to "
-            "{most}, since the router",
+            "{enough} rows would be efficient enough for the background; most of its rows came in batches of {least} "
+            "to {most}, since the router",
             values.missed_linear,
         ),
         Sentence("**fast, rows/s at least {limit} of those of `levels+hooks`.**", values.missed_fast_limit),
