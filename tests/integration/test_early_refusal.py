@@ -87,7 +87,7 @@ def refused_early(asked: Asked) -> bool:
 
 
 def test_who_cannot_start_in_time_is_refused_at_once_and_who_can_is_served(system: Fleet) -> None:
-    outcomes = system.outcomes("early")[BULK, "predicted_late"]
+    outcomes = system.settled_outcomes("early")[BULK, "predicted_late"]
     asked = ask(system, "early")
     assert refused_early(asked), asked.short
     assert asked.long.ok

@@ -99,7 +99,7 @@ class TestClass:
         ],
     )
     def test_each_source_counts(self, system: Fleet, infer: Any, call: Call, label: str) -> None:
-        before = system.outcomes()[label, "success"]
+        before = system.settled_outcomes()[label, "success"]
         assert infer("router", call).ok
         eventually(lambda: system.outcomes()[label, "success"] == before + 1)
 
@@ -117,7 +117,7 @@ class TestClass:
         ],
     )
     def test_a_wrong_class_is_the_callers_mistake(self, system: Fleet, infer: Any, call: Call, said: str) -> None:
-        before = system.outcomes()["_none", "invalid"]
+        before = system.settled_outcomes()["_none", "invalid"]
         reply = infer("router", call)
         assert (reply.code, said in reply.message) == ("INVALID_ARGUMENT", True), reply.message
         eventually(lambda: system.outcomes()["_none", "invalid"] == before + 1)
@@ -261,7 +261,7 @@ class TestExecutor:
         ],
     )
     def test_its_own_errors_keep_their_text(self, system: Fleet, infer: Any, tag: int, text: str, code: str) -> None:
-        before = system.outcomes()[INTERACTIVE, "executor_error"]
+        before = system.settled_outcomes()[INTERACTIVE, "executor_error"]
         direct, routed = infer("failing", Call(tag=tag)), infer("router", Call(tag=tag, traffic_class=INTERACTIVE))
         assert (direct.code, direct.message) == (code, text)
         assert text in routed.message
@@ -271,7 +271,7 @@ class TestExecutor:
     def test_an_exception_in_it_is_internal_with_its_text_and_concerns_nobody_later(
         self, system: Fleet, infer: Any
     ) -> None:
-        before = system.outcomes()[INTERACTIVE, "executor_error"]
+        before = system.settled_outcomes()[INTERACTIVE, "executor_error"]
         for model in ("failing", "router"):
             reply = infer(model, Call(tag=75, traffic_class=INTERACTIVE if model == "router" else None))
             assert (reply.code, "the device is lost" in reply.message) == ("INTERNAL", True), reply
@@ -303,7 +303,7 @@ class TestExecutor:
             assert (reply.code, "Request timeout expired" in reply.message) == ("UNAVAILABLE", True), reply
 
     def test_a_missing_one_is_unavailable_and_named(self, system: Fleet, infer: Any) -> None:
-        before = system.outcomes("router_nowhere")[BULK, "unavailable"]
+        before = system.settled_outcomes("router_nowhere")[BULK, "unavailable"]
         reply = infer("router_nowhere", Call(tag=1))
         assert reply.code == "UNAVAILABLE"
         assert "executor 'nowhere' is not serving" in reply.message

@@ -157,7 +157,7 @@ def test_a_router_reloaded_keeps_its_place_on_the_metrics_page(loaded: Fleet, co
 
 def test_a_router_reloaded_again_and_again_keeps_the_server_alive_and_its_counts(loaded: Fleet, control: Any) -> None:
     """Each generation writes to metrics that its predecessor had; what one of them deletes breaks the server's heap."""
-    before = loaded.outcomes("reloaded")[BULK, "success"]
+    before = loaded.settled_outcomes("reloaded")[BULK, "success"]
     for tag in range(RELOADS):
         gone(reload(loaded, control))
         assert loaded.client.infer("reloaded", Call(tag=tag, traffic_class=BULK)).ok

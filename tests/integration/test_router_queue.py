@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -100,7 +100,7 @@ class TestLimit:
 
     def test_as_many_wait_as_may_and_the_rest_hear_at_once(self, system: Fleet) -> None:
         with blocked(system, "limited"):
-            before = system.outcomes("limited")[BULK, "queue_full"]
+            before = system.settled_outcomes("limited")[BULK, "queue_full"]
             futures = send(system, "limited", [Call(tag=tag, traffic_class=BULK) for tag in range(1, 6)])
             eventually(lambda: done(futures) == 3)
             for future in futures:
@@ -133,7 +133,7 @@ class TestTimeout:
     def test_a_callers_timeout_counts_without_a_default(self, system: Fleet) -> None:
         """Case 9, where Triton's own override does nothing."""
         with blocked(system, "router"):
-            before = system.outcomes()[BULK, "timeout"]
+            before = system.settled_outcomes()[BULK, "timeout"]
             reply = system.client.infer("router", Call(tag=1, traffic_class=BULK, timeout_us=200_000))
         assert (reply.code, "queue timeout of 200000 us" in reply.message) == ("UNAVAILABLE", True)
         assert reply.seconds >= 0.2
@@ -197,7 +197,7 @@ class TestCancel:
         record = system.records["executor"]
         record.forget()
         with blocked(system, "router") as waiting:
-            before = system.outcomes()[BULK, "cancelled"]
+            before = system.settled_outcomes()[BULK, "cancelled"]
             given_up = [self.start(system, "router", Call(tag=tag, class_parameter=BULK)) for tag in (301, 302)]
             kept = system.client.send("router", Call(tag=303, traffic_class=BULK))
             eventually(lambda: waiting(BULK) == 3)
@@ -224,7 +224,7 @@ class TestCancel:
 
     def test_a_full_class_finds_the_places_of_those_who_left(self, system: Fleet) -> None:
         with blocked(system, "limited") as waiting:
-            before = system.outcomes("limited")[BULK, "cancelled"]
+            before = system.settled_outcomes("limited")[BULK, "cancelled"]
             given_up = [self.start(system, "limited", Call(tag=tag, class_parameter=BULK)) for tag in (301, 302)]
             eventually(lambda: waiting(BULK) == 2)
             for context, _, _ in given_up:
@@ -262,16 +262,16 @@ class TestCancel:
 def test_everything_received_is_accounted_for(system: Fleet) -> None:
     """Case 8: the router's own counters, since Triton counts errors as successes and refusals not at all."""
 
-    def answered() -> float:
-        return sum(count for (name, _), count in system.outcomes("limited").items() if name in (BULK, "_none"))
+    def answered(outcomes: Mapping[tuple[str, str], float]) -> float:
+        return sum(count for (name, _), count in outcomes.items() if name in (BULK, "_none"))
 
     with blocked(system, "limited"):
-        before = answered()
+        before = answered(system.settled_outcomes("limited"))
         futures = send(system, "limited", [Call(tag=1, traffic_class=BULK)] * 6)
         futures += send(system, "limited", [Call(tag=1, traffic_class="gold")] * 2)
         eventually(lambda: done(futures) == 6)
     assert codes(futures) == {"OK": 2, "UNAVAILABLE": 4, "INVALID_ARGUMENT": 2}
-    eventually(lambda: answered() == before + 8)
+    eventually(lambda: answered(system.outcomes("limited")) == before + 8)
 
     def histograms_agree() -> bool:
         return all(

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from priority_router.core.values import SECOND
 from priority_router.ops.server import Server
+from priority_router.runtime.housekeeping import FLUSH_PERIOD
 
 from support import clients, models
 from support.server import running
@@ -57,6 +59,15 @@ class Fleet:
     def pending(self, executor: str = "executor") -> float:
         """See `clients.pending`."""
         return clients.pending(self.server.metrics, executor)
+
+    def settled_outcomes(self, model: str = "router") -> dict[tuple[str, str], float]:
+        """What `outcomes` says once the page, which lags, has caught up with what was answered before."""
+        found = self.outcomes(model)
+        while True:
+            time.sleep(2.4 * FLUSH_PERIOD / SECOND)
+            seen, found = found, self.outcomes(model)
+            if found == seen:
+                return found
 
     def outcomes(self, model: str = "router") -> dict[tuple[str, str], float]:
         """``(class, outcome)`` to count; what has not happened yet is 0."""
